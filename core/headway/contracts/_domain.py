@@ -1,0 +1,108 @@
+"""
+The contract of a domain: what is improved, on which tasks, and how.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from headway.contracts._values import Json, Outcome, Splits, Task, canonical_json
+
+
+class Domain(ABC):
+    """
+    What is improved, on which tasks, and how.
+
+    Only ``tasks``, ``initial``, ``rollout``, ``propose`` and ``apply`` must be written.  A domain
+    is called from several threads at once and keeps no state between calls.  A method that names
+    ``rng`` receives a ``random.Random`` of its own, keyed by (run seed, ticket, purpose, draw); one
+    that names ``payload`` receives what the aggregator's ``select`` gave.  With no other source of
+    randomness, equal seeds give equal runs.  ``rollout``, ``propose`` and ``measure`` may be
+    ``async def``.
+
+    Attributes:
+        name: What people type.
+        deterministic: Whether one artifact always scores the same on one task.
+        solved: A rollout with at least this reward needs no proposal.
+        reward_range: The lowest and the highest reward that is valid.
+        options: Every option that the constructor takes, with a one-line description.
+    """
+
+    name: ClassVar[str]
+    deterministic: bool = False
+    solved: float = 1.0
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    options: ClassVar[Mapping[str, str]] = {}
+
+    @abstractmethod
+    def tasks(self) -> Splits:
+        """
+        The tasks by split; the same at every call.
+        """
+
+    @abstractmethod
+    def initial(self) -> Json:
+        """
+        The state that a run starts from.
+        """
+
+    @abstractmethod
+    def rollout(self, state: Json, task: Task, *, rng: random.Random) -> Outcome:
+        """
+        Try the state on a training task.
+        """
+
+    @abstractmethod
+    def propose(
+        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
+    ) -> Json | None:
+        """
+        Suggest a change after a rollout that was not solved; None when there is nothing to suggest.
+        """
+
+    @abstractmethod
+    def apply(self, state: Json, diff: Json) -> Json:
+        """
+        The state with a change applied; a new value, the old one stays as it is.
+        """
+
+    def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
+        """
+        Score the state on a held-out or test task; by default the reward of a rollout.
+        """
+        return self.rollout(state, task, rng=rng).reward
+
+    def keys(self, diff: Json) -> tuple[str, ...]:
+        """
+        Which parts of the artifact a change touches; changes without a common key commute.
+
+        The default says that every change touches everything.
+        """
+        return ("*",)
+
+    def contract_breaking(self, diff: Json) -> bool:
+        """
+        Whether a change breaks what other parts of the artifact rely on.
+        """
+        return False
+
+    def rebase(self, diff: Json, state: Json) -> Json | None:
+        """
+        The same change, made to fit a newer state; None when it no longer applies.
+        """
+        return diff
+
+    def render(self, state: Json) -> Mapping[str, str]:
+        """
+        The state as readable files: relative path to text.
+        """
+        return {"state.json": canonical_json(state) + "\n"}
+
+    def durations(self) -> Mapping[str, object]:
+        """
+        Laws for the simulated driver by kind of work; a kind without a law takes no time.
+        """
+        return {}

@@ -1,0 +1,135 @@
+"""
+What observers are told.
+
+Each notice is one frozen object, so that fields can be added.  ``now`` is seconds since the run
+began, virtual under the simulated driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import attrs
+
+from headway.contracts._values import CompletionKind, Decision, Fault, Snapshot
+
+SweepOutcome: TypeAlias = Literal[
+    "committed", "below-threshold", "carried", "all-stale", "all-dropped", "returned", "error"
+]
+
+
+@attrs.frozen(kw_only=True)
+class RunStarted:
+    """
+    A run began.
+
+    Args:
+        run: The run's name.
+        mode: ``sync`` or ``async``.
+        driver: The driver's name.
+        seed: The run's seed.
+        choices: The effective plug-ins by kind, as ``name (distribution version)``.
+        notes: What the user should know before it starts, one sentence each.
+        limits: The budget by option name; only what was set.
+    """
+
+    run: str
+    mode: str
+    driver: str
+    seed: int
+    choices: Mapping[str, str]
+    notes: tuple[str, ...]
+    limits: Mapping[str, float]
+
+
+@attrs.frozen(kw_only=True)
+class TicketEnded:
+    """
+    A ticket ended, exactly once.
+    """
+
+    now: float
+    ticket: int
+    task: str
+    completion: CompletionKind
+    reward: float | None
+
+
+@attrs.frozen(kw_only=True)
+class SweepDone:
+    """
+    A sweep's cards have been judged and its step, if it had one, has ended.
+
+    Args:
+        now: Seconds since the run began.
+        sweep: 1, 2, 3, ...
+        outcome: What the sweep came to.
+        considered: Cards that this sweep took.
+        committed: Cards of them that were committed.
+        stale: Cards of them that were discarded as stale.
+        version: The head's version afterwards.
+        reward: The head's mean held-out reward, when it is known.
+        rollouts: Tickets admitted so far.
+        calls: Calls made so far.
+    """
+
+    now: float
+    sweep: int
+    outcome: SweepOutcome
+    considered: int
+    committed: int
+    stale: int
+    version: int
+    reward: float | None
+    rollouts: int
+    calls: int
+
+
+@attrs.frozen(kw_only=True)
+class CardDecided:
+    """
+    A card was decided, exactly once.
+    """
+
+    now: float
+    decision: Decision
+    eta: int
+
+
+@attrs.frozen(kw_only=True)
+class HeadCommitted:
+    """
+    The head moved to a version that the ledger has acknowledged.
+    """
+
+    now: float
+    head: Snapshot
+    cards: tuple[int, ...]
+
+
+@attrs.frozen(kw_only=True)
+class FaultSeen:
+    """
+    Something went wrong and was contained.
+    """
+
+    now: float
+    fault: Fault
+
+
+@attrs.frozen(kw_only=True)
+class RunFinished:
+    """
+    A run ended.
+    """
+
+    now: float
+    stop_reason: str
+    version: int
+    digest: str
+
+
+Notice: TypeAlias = (
+    RunStarted | TicketEnded | SweepDone | CardDecided | HeadCommitted | FaultSeen | RunFinished
+)

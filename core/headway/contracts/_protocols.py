@@ -1,0 +1,287 @@
+"""
+The contracts of every kind of plug-in but domains.
+
+Plug-ins are plain synchronous objects.  They do no I/O and no scheduling, own no threads, read no
+clock and never see the mode.  The machine calls them from one thread at a time.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import attrs
+
+from headway.contracts._requests import Request
+from headway.contracts._values import (
+    Artifact,
+    Card,
+    Committed,
+    HeadMoved,
+    Json,
+    Snapshot,
+    Ticket,
+    Work,
+)
+
+Verdict: TypeAlias = Literal["accept", "rebase", "discard"]
+
+
+@attrs.frozen(kw_only=True)
+class StepContext:
+    """
+    What a step is told; together with the cards, all that it may depend on.
+
+    Args:
+        head: The head that the step is a transaction on.
+        memory: The optimizer's memory, None before it first set one.
+        held_out: The ids of the held-out tasks.
+        deterministic: Whether one draw a task is enough.
+        quiet: Nothing else can happen: the step must decide its cards.
+        rng: A generator keyed by (run seed, step number).
+        step: The step's number.
+        combine: ``combine(artifact, *diffs)`` applies diffs one after the other.
+    """
+
+    head: Snapshot
+    memory: Json
+    held_out: tuple[str, ...]
+    deterministic: bool
+    quiet: bool
+    rng: random.Random
+    step: int
+    combine: Callable[..., Artifact]
+
+    def apply(self, *diffs: Json, onto: Artifact | None = None) -> Artifact:
+        """
+        The head, or ``onto``, with diffs applied one after the other.
+        """
+        return self.combine(self.head.artifact if onto is None else onto, *diffs)
+
+
+Step: TypeAlias = Generator[Request, Any, Any]
+"""A running step: yields requests, is sent their answers, returns the new memory or None."""
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """
+    An optimizer: turns evidence cards into commits.
+
+    A step is a transaction on ``context.head``.  Cards are leased to it; those that it neither
+    commits, consumes nor carries are ``discarded(worse)`` at its end.  A step that asked for
+    nothing has decided nothing: its cards go back to the buffer.  It may be abandoned and run again
+    at any request, so it has no effect but its requests and no memory but its arguments: what it
+    returns, or passes to ``Commit(memory=...)``, is its next ``context.memory``.
+
+    An aggregator may also have ``select(ticket, head, memory, rng) -> Work``, called when a ticket
+    is admitted: quick, pure, and with no randomness but ``rng``.
+
+    Attributes:
+        batch: How many new cards make a step worth while.
+    """
+
+    @property
+    def batch(self) -> int:
+        """
+        How many new cards make a step worth while.
+        """
+        ...
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Decide what becomes of some cards.
+        """
+        ...
+
+
+@runtime_checkable
+class Selector(Protocol):
+    """
+    The optional half of an aggregator: chooses what a ticket works on.
+    """
+
+    def select(self, ticket: Ticket, head: Snapshot, memory: Json, rng: random.Random) -> Work:
+        """
+        What this ticket is to work on.
+        """
+        ...
+
+
+@runtime_checkable
+class StalenessPolicy(Protocol):
+    """
+    Says what to do with a card whose base is behind the head.
+    """
+
+    def decide(self, eta: int, alpha: int, contract_breaking: bool) -> Verdict:
+        """
+        ``"accept"``, ``"rebase"`` or ``"discard"`` a card that is ``eta`` commits old.
+
+        Pure: equal arguments give equal answers.
+        """
+        ...
+
+
+@runtime_checkable
+class DurationEstimator(Protocol):
+    """
+    Predicts how long work takes, in seconds.
+    """
+
+    def observe(self, cost: float, seconds: float) -> None:
+        """
+        Learn from one finished piece of work; ``cost`` is its declared size (1.0 by default).
+        """
+        ...
+
+    def estimate(self, cost: float) -> float | None:
+        """
+        The expected duration in seconds; None while nothing was observed.
+        """
+        ...
+
+    def quantile(self, cost: float, level: float) -> float | None:
+        """
+        A duration that a share ``level`` of the work does not exceed, in seconds.
+        """
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class TaskBook:
+    """
+    What a sampler may look at.
+
+    Args:
+        train: The ids of the training tasks.
+        drawn: How many tickets were given a task by the sampler so far.
+        retry: Tasks whose last rollout did not end ``ok``, oldest first.
+        seed: The run's seed.
+    """
+
+    train: tuple[str, ...]
+    drawn: int
+    retry: tuple[str, ...]
+    seed: int
+
+
+@runtime_checkable
+class Sampler(Protocol):
+    """
+    Chooses the task of the next ticket.
+    """
+
+    def pick(self, book: TaskBook) -> str:
+        """
+        The id of a training task.  Pure: equal books give equal answers.
+        """
+        ...
+
+
+@attrs.frozen(kw_only=True)
+class LedgerEntry:
+    """
+    One committed version.
+
+    Args:
+        version: The version that the commit made.
+        parent: The version that it was made on.
+        digest: The content digest of the state.
+        message: What the committer said.
+        key: The commit's idempotency key.
+    """
+
+    version: int
+    parent: int
+    digest: str
+    message: str
+    key: str
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    """
+    Stores versions of an artifact; safe to use from several threads at once.
+
+    A commit has exactly three outcomes: ``Committed(version)``, ``HeadMoved(head)``, or an exception
+    after which the ledger is as it was.
+    """
+
+    def snapshot(self, branch: str = "dev") -> Snapshot:
+        """
+        The head of a branch.
+        """
+        ...
+
+    def commit(
+        self, expected: int, artifact: Artifact, *, key: str, message: str, branch: str = "dev"
+    ) -> Committed | HeadMoved:
+        """
+        Make ``artifact`` the head iff the head's version is ``expected`` (compare-and-swap).
+
+        Args:
+            expected: The version that the head must have.
+            artifact: The new state.
+            key: Names this commit; the same key again gives the same answer and commits once.
+            message: For people.
+            branch: The branch to commit to.
+        """
+        ...
+
+    def promote(self, version: int, *, source: str = "dev", target: str = "stable") -> Snapshot:
+        """
+        Make a version of one branch the head of another.
+        """
+        ...
+
+    def log(self, branch: str = "dev") -> tuple[LedgerEntry, ...]:
+        """
+        The commits of a branch, oldest first.
+        """
+        ...
+
+    def fork(self, branch: str, *, source: str = "dev") -> Snapshot:
+        """
+        A new branch at another one's head.
+        """
+        ...
+
+    def close(self) -> None:
+        """
+        Release what the ledger holds; calling it twice is harmless.
+        """
+        ...
+
+
+@runtime_checkable
+class Executor(Protocol):
+    """
+    Runs one piece of work somewhere, on behalf of the thread that asks.
+    """
+
+    @property
+    def can_cancel(self) -> bool:
+        """
+        Whether a running piece of work can really be stopped.
+        """
+        ...
+
+    def run(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
+        """
+        Run the function and return what it returns, or raise what it raises.
+        """
+        ...
+
+    def close(self) -> None:
+        """
+        Release what the executor holds.
+        """
+        ...
+
+
+Observer: TypeAlias = Callable[[Any], None]
+"""Receives one notice at a time; see ``headway.contracts.notices``."""
+
+Options: TypeAlias = Mapping[str, Json]

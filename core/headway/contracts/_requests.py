@@ -1,0 +1,120 @@
+"""
+What an aggregator's step may ask for.
+
+A step yields one of these and is resumed with its answer:
+
+========================================  ========================================================
+request                                   answer
+========================================  ========================================================
+``Measure(candidates, tasks, draws)``     one row of scores per candidate, in order (task, draw)
+``Commit(candidate, cards, memory)``      the new head, a ``Snapshot``; or it does not return
+``Consume(cards, reason)``                None
+``Carry(cards)``                          None
+========================================  ========================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias, final
+
+import attrs
+
+from headway.contracts._values import DISCARD_REASONS, Artifact, Card, Json, Snapshot
+
+
+@final
+class _Keep:
+    """
+    The type of ``KEEP``.
+    """
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Final = _Keep()
+"""The default of ``Commit(memory=...)``: the optimizer's memory stays as it is."""
+
+
+def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:
+    return tuple(c.artifact if isinstance(c, Snapshot) else c for c in candidates)
+
+
+def _artifact(candidate: Artifact | Snapshot) -> Artifact:
+    return candidate.artifact if isinstance(candidate, Snapshot) else candidate
+
+
+def _numbers(cards: Iterable[Card | int]) -> tuple[int, ...]:
+    return tuple(c if isinstance(c, int) else c.number for c in cards)
+
+
+@attrs.frozen
+class Measure:
+    """
+    Score candidates on tasks.
+
+    The answer is a tuple of rows, one a candidate; a row is a tuple of rewards in the order (task,
+    draw).  Scores that are known already cost nothing.  When a score cannot be had, the step does
+    not return from this request: its cards are ``discarded(unmeasured)``.
+
+    Args:
+        candidates: Artifacts or snapshots.
+        tasks: Task ids.
+        draws: How often each candidate is scored on each task.  Deterministic domains need one.
+    """
+
+    candidates: tuple[Artifact, ...] = attrs.field(converter=_artifacts)
+    tasks: tuple[str, ...] = attrs.field(converter=tuple)
+    draws: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+
+
+@attrs.frozen
+class Commit:
+    """
+    Make a candidate the new head.
+
+    The request returns the new head, or does not return: when somebody else moved the head first,
+    the step is abandoned and run again on the head as it then is.  A candidate that equals the head
+    moves no version: its cards count as committed and the memory is kept.
+
+    Args:
+        candidate: The artifact to commit.
+        cards: The cards that it is made of.
+        memory: The optimizer's new memory, kept together with the commit.
+    """
+
+    candidate: Artifact = attrs.field(converter=_artifact)
+    cards: tuple[int, ...] = attrs.field(converter=_numbers)
+    memory: Json = KEEP
+
+
+@attrs.frozen
+class Consume:
+    """
+    Discard cards for a stated reason.
+
+    Args:
+        cards: Cards of this step.
+        reason: One of ``DISCARD_REASONS``.
+    """
+
+    cards: tuple[int, ...] = attrs.field(converter=_numbers)
+    reason: str = attrs.field(default="worse", validator=attrs.validators.in_(DISCARD_REASONS))
+
+
+@attrs.frozen
+class Carry:
+    """
+    Keep cards that may help for a later step; they come back with new ones.
+
+    Args:
+        cards: Cards of this step.
+    """
+
+    cards: tuple[int, ...] = attrs.field(converter=_numbers)
+
+
+Request: TypeAlias = Measure | Commit | Consume | Carry
+Scores: TypeAlias = tuple[tuple[float, ...], ...]
+"""The answer to ``Measure``: one row a candidate."""

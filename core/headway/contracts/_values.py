@@ -1,0 +1,315 @@
+"""
+The values that travel between the machine, the drivers and plug-ins.
+
+All of them are frozen.  What a domain or an optimizer puts inside (a state, a diff, a payload, an
+output) is a JSON value: numbers, strings, booleans, None, lists and string-keyed dicts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+Json: TypeAlias = Any
+"""A JSON value.  Spelled ``Any`` because a recursive alias rejects a plain ``dict[str, int]``."""
+
+CompletionKind: TypeAlias = Literal["ok", "invalid", "failed", "timeout", "cancelled", "abandoned"]
+"""How a ticket ended, exactly once."""
+
+COMPLETIONS: tuple[CompletionKind, ...] = (
+    "ok",
+    "invalid",
+    "failed",
+    "timeout",
+    "cancelled",
+    "abandoned",
+)
+
+DecisionKind: TypeAlias = Literal["committed", "discarded", "settled"]
+"""What became of a card, exactly once."""
+
+DISCARD_REASONS: tuple[str, ...] = (
+    "stale",
+    "worse",
+    "uncertain",
+    "conflict",
+    "duplicate",
+    "oversized",
+    "vetoed",
+    "unmeasured",
+    "plugin_error",
+)
+"""Why a card was discarded; ``Consume`` accepts these reasons."""
+
+
+def canonical_json(value: Json) -> str:
+    """
+    The one spelling of a JSON value: sorted keys, no spaces, no NaN.
+
+    Raises:
+        ValueError: the value holds NaN or an infinity.
+        TypeError: the value is not made of JSON types.
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def content_digest(value: Json) -> str:
+    """
+    The SHA-256 of a JSON value's one spelling, as 64 hexadecimal digits.
+    """
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+@attrs.frozen(eq=False)
+class Artifact:
+    """
+    One state of what is being improved; two artifacts are equal when their content is.
+
+    Args:
+        value: The state, a JSON value.  Nobody changes it after this.
+    """
+
+    value: Json
+
+    @cached_property
+    def digest(self) -> str:
+        """
+        The content digest, computed once.
+        """
+        return content_digest(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Artifact):
+            return NotImplemented
+        return self is other or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+@attrs.frozen
+class Snapshot:
+    """
+    A version of the artifact that a worker works on.
+
+    Args:
+        version: 0 at the start, one more with every commit.
+        artifact: The state at that version.
+    """
+
+    version: int
+    artifact: Artifact
+
+    @property
+    def digest(self) -> str:
+        """
+        The artifact's content digest.
+        """
+        return self.artifact.digest
+
+
+@attrs.frozen
+class Committed:
+    """
+    A commit's answer: it was made.
+
+    Args:
+        version: The version that it made.
+    """
+
+    version: int
+
+
+@attrs.frozen
+class HeadMoved:
+    """
+    A commit's answer: somebody else moved the head first, nothing was changed.
+
+    Args:
+        head: The head that is there instead.
+    """
+
+    head: Snapshot
+
+
+@attrs.frozen(kw_only=True)
+class Task:
+    """
+    One thing to be done, and to be scored on.
+
+    Args:
+        id: Unique within the run, over all splits.
+        data: What the domain needs to run it.
+    """
+
+    id: str
+    data: Json = None
+
+
+@attrs.frozen(kw_only=True)
+class Splits:
+    """
+    A domain's tasks by what they are for.
+
+    Args:
+        train: What workers roll out on.
+        held_out: What candidates are measured on.
+        test: Scored once, at the end; may be empty.
+    """
+
+    train: tuple[Task, ...] = attrs.field(converter=tuple)
+    held_out: tuple[Task, ...] = attrs.field(converter=tuple)
+    test: tuple[Task, ...] = attrs.field(converter=tuple, default=())
+
+
+@attrs.frozen(kw_only=True)
+class Work:
+    """
+    What an aggregator's ``select`` asks a ticket to do.
+
+    Args:
+        parent: The artifact to work on; None means the head.
+        payload: A small JSON value handed to the domain and found again on the card.
+        task: The id of the task to roll out; None leaves it to the sampler.
+    """
+
+    parent: Artifact | None = None
+    payload: Json = None
+    task: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Ticket:
+    """
+    Permission to run one rollout.
+
+    Args:
+        number: 0, 1, 2, ... in order of admission.
+        base: The version of the head that its worker held at admission; it never changes.
+        worker: Which of the ``n_workers`` worker places it occupies.
+        seed: The run's seed; the ticket's random streams are keyed by it and by ``number``.
+    """
+
+    number: int
+    base: int
+    worker: int
+    seed: int
+
+
+@attrs.frozen(kw_only=True)
+class Outcome:
+    """
+    What one rollout gave.
+
+    Args:
+        reward: Finite and within the domain's ``reward_range``.
+        output: What the proposer may look at; a JSON value.
+    """
+
+    reward: float
+    output: Json = None
+
+
+@attrs.frozen(kw_only=True)
+class Proposal:
+    """
+    A change that a rollout suggests, as the worker sends it.
+
+    Args:
+        diff: The change, a JSON value that the domain's ``apply`` understands.
+        digest: The content digest of ``diff``.
+        keys: Which parts of the artifact the change touches, sorted.
+        size: The length of the diff's canonical JSON, in bytes.
+        no_op: Whether applying it to its base leaves the base as it is.
+        contract_breaking: Whether it changes what other parts of the artifact rely on.
+    """
+
+    diff: Json
+    digest: str
+    keys: tuple[str, ...] = ()
+    size: int = 0
+    no_op: bool = False
+    contract_breaking: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Card:
+    """
+    An evidence card: what was found, and what is known about it.
+
+    Args:
+        number: 0, 1, 2, ... in the order in which cards were made.
+        tickets: The numbers of the tickets it gathers.
+        task: The id of the task that it was found on.
+        base: The version that its proposal was made against, or was last rebased to.
+        parent: What it was made against when that was not the head.
+        payload: What ``select`` gave its ticket.
+        diff: The change.
+        digest: The content digest of ``diff``.
+        keys: Which parts of the artifact the change touches.
+        contract_breaking: See ``Proposal``.
+        reward: The reward of the rollout that it came from.
+        delta: Reward with the change minus reward without, on its own task; None when unknown.
+        eta: Commits between ``base`` and the head, when it was last judged.
+        rebased: ``(from, to)`` versions when it was rebased, else None.
+        carried: Whether an earlier step kept it as helpful but uncertain.
+    """
+
+    number: int
+    tickets: tuple[int, ...]
+    task: str
+    base: int
+    diff: Json
+    digest: str
+    keys: tuple[str, ...] = ()
+    parent: Artifact | None = None
+    payload: Json = None
+    contract_breaking: bool = False
+    reward: float = 0.0
+    delta: float | None = None
+    eta: int = 0
+    rebased: tuple[int, int] | None = None
+    carried: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Decision:
+    """
+    What became of a card.
+
+    Args:
+        card: The card's number.
+        kind: ``committed``, ``discarded`` or ``settled``.
+        reason: Why, when it was discarded or settled; ``""`` when it was committed.
+        version: The head's version when it was decided.
+    """
+
+    card: int
+    kind: DecisionKind
+    reason: str
+    version: int
+
+
+@attrs.frozen(kw_only=True)
+class Fault:
+    """
+    Something that went wrong, as it stands in the journal and the result.
+
+    Args:
+        where: ``rollout``, ``propose``, ``verify``, ``rebase``, ``measure``, ``commit``,
+            ``aggregator`` or another plug-in's kind.
+        type: The exception's class name, or what was wrong with a value.
+        message: The exception's text, or the offending value.
+        task: The id of the task, when one was involved.
+        traceback: The formatted traceback, when there was an exception.
+    """
+
+    where: str
+    type: str
+    message: str
+    task: str | None = None
+    traceback: str = ""

@@ -1,0 +1,196 @@
+"""
+Every exception that Headway raises on purpose.
+
+::
+
+    HeadwayError
+    ├── UsageError                the caller's fault: an argument, an option, a name
+    │   ├── OptionError           one option has a bad value
+    │   └── UnknownNameError      a name that no plug-in offers
+    ├── PluginError               a plug-in's fault
+    │   ├── PluginLoadError       it could not be loaded
+    │   ├── PluginConflictError   two distributions offer one name
+    │   └── ContractError         it broke the contract of its kind
+    ├── LedgerError               the environment's fault: what stores versions
+    │   └── LedgerClosedError
+    └── MachineError              Headway's own fault: please report it
+        ├── IllegalEventError     an event that the machine's state does not allow
+        ├── InvariantError        ``validate()`` found a broken invariant
+        └── ReplayDivergence      a replay asked for something the journal does not hold
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class HeadwayError(Exception):
+    """
+    The root of all of Headway's exceptions.
+    """
+
+
+class UsageError(HeadwayError):
+    """
+    The caller asked for something that cannot be done; the message names the remedy.
+    """
+
+
+class OptionError(UsageError):
+    """
+    One option has a value that cannot be used.
+
+    Args:
+        option: The option's name, as the user types it.
+        value: The value that was given.
+        remedy: What to give instead, as a full sentence.
+    """
+
+    def __init__(self, option: str, value: object, remedy: str) -> None:
+        super().__init__(option, value, remedy)
+        self.option = option
+        self.value = value
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.option}={self.value!r}: {self.remedy}"
+
+
+class UnknownNameError(UsageError):
+    """
+    No plug-in offers this name.
+
+    Args:
+        kind: The kind of part, such as ``"aggregator"``.
+        name: The name that was asked for.
+        known: The names that are on offer.
+    """
+
+    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(kind, name, known)
+        self.kind = kind
+        self.name = name
+        self.known = known
+
+    def __str__(self) -> str:
+        from difflib import get_close_matches
+
+        close = get_close_matches(self.name, self.known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        choices = ", ".join(self.known) or "none installed"
+        return f"there is no {self.kind} named {self.name!r}.{hint} Choices: {choices}."
+
+
+class PluginError(HeadwayError):
+    """
+    A plug-in is at fault; the message names it.
+    """
+
+
+class PluginLoadError(PluginError):
+    """
+    A plug-in that was asked for could not be loaded.
+
+    Args:
+        kind: The kind of part, or ``"plug-in"`` when the whole distribution failed.
+        name: The name that was asked for.
+        target: What was to be imported.
+        distribution: The distribution that offers it.
+        version: That distribution's version.
+        cause: What went wrong, in words.
+    """
+
+    def __init__(
+        self, *, kind: str, name: str, target: str, distribution: str, version: str, cause: str
+    ) -> None:
+        super().__init__(kind, name, target, distribution, version, cause)
+        self.kind = kind
+        self.name = name
+        self.target = target
+        self.distribution = distribution
+        self.version = version
+        self.cause = cause
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild_load_error, self.args)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} {self.name!r} ({self.target}) of {self.distribution} {self.version} "
+            f"cannot be loaded: {self.cause}. "
+            f"To remove it: python -m pip uninstall {self.distribution}"
+        )
+
+
+def _rebuild_load_error(
+    kind: str, name: str, target: str, distribution: str, version: str, cause: str
+) -> PluginLoadError:
+    return PluginLoadError(
+        kind=kind,
+        name=name,
+        target=target,
+        distribution=distribution,
+        version=version,
+        cause=cause,
+    )
+
+
+class PluginConflictError(PluginError):
+    """
+    Two distributions offer one name, and that name was asked for.
+    """
+
+    def __init__(self, kind: str, name: str, distributions: tuple[str, ...]) -> None:
+        super().__init__(kind, name, distributions)
+        self.kind = kind
+        self.name = name
+        self.distributions = distributions
+
+    def __str__(self) -> str:
+        ways = " or ".join(f"{d}:{self.name}" for d in self.distributions)
+        return (
+            f"{self.kind} {self.name!r} is offered by {' and '.join(self.distributions)}; "
+            f"say which: {ways}"
+        )
+
+
+class ContractError(PluginError):
+    """
+    A plug-in broke the contract of its kind.
+    """
+
+
+class LedgerError(HeadwayError):
+    """
+    A ledger could not do what was asked of it.
+    """
+
+
+class LedgerClosedError(LedgerError):
+    """
+    The ledger was closed before this call.
+    """
+
+
+class MachineError(HeadwayError):
+    """
+    Headway itself is at fault.
+    """
+
+
+class IllegalEventError(MachineError):
+    """
+    The machine was handed an event that its state does not allow; nothing was changed.
+    """
+
+
+class InvariantError(MachineError):
+    """
+    ``validate()`` found a broken invariant.
+    """
+
+
+class ReplayDivergence(MachineError):  # noqa: N818 - the name the specification gives it
+    """
+    A replay asked for something other than the journal holds.
+    """
