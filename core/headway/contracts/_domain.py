@@ -106,3 +106,13 @@ class Domain(ABC):
         Laws for the simulated driver by kind of work; a kind without a law takes no time.
         """
         return {}
+
+    def virtual(self) -> Domain:
+        """
+        The domain to call under a virtual clock: the same answers, without the waiting.
+
+        A domain that simulates a slow backend by sleeping returns a twin that does not sleep, since
+        the simulated driver takes the durations from ``durations``.  The default is the domain
+        itself.
+        """
+        return self
