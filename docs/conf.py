@@ -1,0 +1,73 @@
+"""
+Sphinx's settings.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import version as version_of
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from docutils.nodes import Element
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+project = "Headway"
+author = "The Headway developers"
+project_copyright = "The Headway developers"
+release = version = version_of("headway")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.napoleon",
+]
+exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown"}
+
+html_theme = "furo"
+html_title = f"Headway {release}"
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True}
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True  # an "Attributes:" section beside the property would describe it twice
+
+# Names that no page of ours describes: the standard library and what the core is built on.  The
+# docs build without a network, so there are no inventories to look them up in.
+ELSEWHERE = {*sys.stdlib_module_names, *dir(__builtins__), "attrs", "pluggy", "rich", "structlog"}
+PRIVATE_MODULE = re.compile(r"(?:\._\w+)+(?=\.)")
+
+
+def resolve(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, contnode: Element
+) -> Element | None:
+    """
+    Find what an annotation names: a private module's public name, or something of elsewhere.
+    """
+    if node.get("refdomain") != "py":
+        return None
+    target = node["reftarget"]
+    if target.split(".")[0] in ELSEWHERE:
+        return contnode
+    public = PRIVATE_MODULE.sub("", target)
+    if public == target:
+        return None
+    python: Any = env.get_domain("py")
+    kind = "obj" if node["reftype"] == "class" else node["reftype"]
+    return python.resolve_xref(env, node["refdoc"], app.builder, kind, public, node, contnode)
+
+
+def setup(app: Sphinx) -> None:
+    """
+    Called by Sphinx.
+    """
+    app.connect("missing-reference", resolve)

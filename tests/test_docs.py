@@ -1,0 +1,114 @@
+"""
+The documentation is complete, and what it shows runs.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import headway
+from headway import contracts, errors
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^```(?:\{(doctest|testcode)\}|(python))\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def pages() -> list[Path]:
+    built = ROOT / "docs" / "_build"
+    docs = [p for p in sorted((ROOT / "docs").rglob("*.md")) if not p.is_relative_to(built)]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs]
+
+
+@cache
+def prose() -> str:
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages())
+
+
+def examples() -> list:
+    found = []
+    for page in pages():
+        text = page.read_text(encoding="utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start(3)) + 1
+            name = f"{page.relative_to(ROOT).as_posix()}:{line}"
+            found.append(pytest.param(name, line, match[3], id=name))
+    return found
+
+
+def module_names() -> list[str]:
+    found = pkgutil.walk_packages(headway.__path__, "headway.")
+    return ["headway", *(m.name for m in found if not m.name.endswith("__main__"))]
+
+
+def run_doctest(test: doctest.DocTest) -> None:
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+@pytest.mark.parametrize(("name", "line", "code"), examples())
+def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch):
+    """
+    A ``python`` fence runs in a namespace and a folder of its own; with ``>>>`` it is a doctest.
+    """
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    if ">>>" in code:
+        run_doctest(doctest.DocTestParser().get_doctest(code, namespace, name, name, line))
+    else:
+        exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)  # a page's own example
+
+
+@pytest.mark.parametrize("module", module_names())
+def test_every_example_of_a_docstring_runs(module, tmp_path, monkeypatch):
+    """
+    Every ``>>>`` in the core's docstrings is true.
+    """
+    monkeypatch.chdir(tmp_path)
+    for test in doctest.DocTestFinder().find(importlib.import_module(module), module):
+        run_doctest(test)
+
+
+def mentioned(name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", prose()) is not None
+
+
+@pytest.mark.parametrize("name", contracts.__all__)
+def test_every_contract_is_documented(name):
+    """
+    The pages describe every public name of ``headway.contracts``.
+    """
+    assert mentioned(name)
+
+
+def test_every_error_is_documented():
+    """
+    The reference page takes the whole module, and every error of it has a docstring.
+    """
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
+    classes = inspect.getmembers(errors, inspect.isclass)
+    mine = [c for _, c in classes if c.__module__ == "headway.errors"]
+
+    assert ".. automodule:: headway.errors" in page
+    assert [] == [c.__name__ for c in mine if not c.__dict__.get("__doc__")]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_prose_has_one_sentence_a_line(page):
+    """
+    A line of prose ends where its sentence ends.
+    """
+    text = re.sub(
+        r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    lines = [line for line in text.splitlines() if line and not line.startswith(("|", "    "))]
+
+    assert [] == [line for line in lines if re.search(r"[a-z)`][.?!] [A-Z]", line)]
