@@ -1,0 +1,3 @@
+"""
+Domains to run Headway on.
+"""

@@ -1,0 +1,187 @@
+"""
+The inflect domain: from a lemma to an inflected form, learned as suffix rules.
+
+Everything is a pure function of its arguments and of ``rng``.  A simulated wait is drawn last, so
+that the same ticket gives the same answer with and without waiting.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from headway.contracts import Domain, Json, Outcome, Splits, Task
+from headway.durations import Law, parse_law
+from headway.errors import OptionError
+from headway_domains._options import at_least_zero
+from headway_domains.inflect._data import splits
+from headway_domains.inflect._propose import proposal
+from headway_domains.inflect._rules import FAMILIES, edit_of, edited, inflect, is_pointless
+from headway_domains.inflect._skills import write_skills
+
+
+def _law(value: object) -> Law:
+    return parse_law(str(value), option="latency")
+
+
+@attrs.define(eq=False, kw_only=True)
+class Inflect(Domain):
+    """
+    English inflection: from a lemma and a family of forms to the inflected word.
+
+    The artifact is a library of suffix rules in six families.  It starts empty, and an empty
+    library leaves every word as it is.  A task is a chunk of up to 20 examples of one family, the
+    reward the share of them that come out right.  Any number of threads may share one object.
+
+    Args:
+        latency: How long a rollout, a proposal and a measurement each take: a law as
+            ``headway.durations.parse_law`` reads it, in seconds, or ``none``.
+        noise: The standard deviation of what is added to each reward; the sum is cut to 0 ... 1.
+            Above 0 the domain is no longer deterministic.
+        useless: The share of proposals that are replaced by a rule that applies to no word.
+        harmful: The share of proposals that are replaced by a rule that does damage.
+
+    Raises:
+        OptionError: an option has a value that cannot be used.
+    """
+
+    name: ClassVar[str] = "inflect"
+    options: ClassVar[Mapping[str, str]] = {
+        "latency": "how long each call takes: none, constant:SECONDS, lognormal:MEAN,SIGMA, ...",
+        "noise": "standard deviation of the noise on each reward, 0 by default",
+        "useless": "share of proposals replaced by useless ones, 0 by default",
+        "harmful": "share of proposals replaced by harmful ones, 0 by default",
+    }
+
+    latency: Law = attrs.field(default="none", converter=_law)
+    noise: float = attrs.field(default=0.0, converter=at_least_zero("noise"))
+    useless: float = attrs.field(default=0.0, converter=at_least_zero("useless", 1))
+    harmful: float = attrs.field(default=0.0, converter=at_least_zero("harmful", 1))
+    deterministic: bool = attrs.field(init=False)
+    waits: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.useless + self.harmful > 1:
+            remedy = f"Give at most {1 - self.useless:g}, since useless={self.useless:g}."
+            raise OptionError("harmful", self.harmful, remedy)
+        self.deterministic = self.noise == 0
+        self.waits = self.latency.mean > 0
+
+    def tasks(self) -> Splits:
+        """
+        120 training tasks, 60 held-out tasks and the test tasks, in six families each.
+        """
+        return splits()
+
+    def initial(self) -> Json:
+        """
+        A library without rules.
+        """
+        return {family: {} for family in FAMILIES}
+
+    def rollout(self, state: Json, task: Task, *, rng: random.Random) -> Outcome:
+        """
+        Inflect a task's lemmas; the output holds the family and each failure.
+
+        A failure is a list of the lemma, the right form, and what came out instead.
+        """
+        family, items = task.data["family"], task.data["items"]
+        rules = state[family]
+        tried = ([lemma, form, inflect(rules, lemma)] for lemma, form in items)
+        failures = [attempt for attempt in tried if attempt[1] != attempt[2]]
+        reward = self._noisy(1 - len(failures) / len(items), rng)
+        self._wait(rng)
+        return Outcome(reward=reward, output={"family": family, "failures": failures})
+
+    def measure(self, state: Json, task: Task, *, rng: random.Random | None = None) -> float:
+        """
+        The share of a task's lemmas that come out right.
+
+        Args:
+            state: The library.
+            task: A task of any split.
+            rng: Needed for noise and latency only.
+        """
+        rules, items = state[task.data["family"]], task.data["items"]
+        right = sum(inflect(rules, lemma) == form for lemma, form in items)
+        share: float = right / len(items)
+        if rng is None or (self.deterministic and not self.waits):
+            return share
+        reward = self._noisy(share, rng)
+        self._wait(rng)
+        return reward
+
+    def propose(
+        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
+    ) -> Json | None:
+        """
+        A rule induced from one of the rollout's failures; None when there are none.
+        """
+        del state, task  # the rollout's output says all that is needed
+        failures = outcome.output["failures"]
+        diff = None
+        if failures:
+            shares = (self.useless, self.harmful)
+            diff = proposal(outcome.output["family"], failures, shares=shares, rng=rng)
+        self._wait(rng)
+        return diff
+
+    def apply(self, state: Json, diff: Json) -> Json:
+        """
+        The library with one rule added, replaced or removed.
+
+        Raises:
+            ContractError: the diff is no edit of a rule.
+        """
+        return edited(state, edit_of(diff))
+
+    def keys(self, diff: Json) -> tuple[str, ...]:
+        """
+        The one rule that the diff touches, as ``family/suffix``.
+        """
+        return (edit_of(diff).key,)
+
+    def rebase(self, diff: Json, state: Json) -> Json | None:
+        """
+        The same edit, by rule and not by file; None when the newer library already has it.
+        """
+        return None if is_pointless(state, edit_of(diff)) else diff
+
+    def render(self, state: Json) -> Mapping[str, str]:
+        """
+        One skill folder a family, with the rules in the order in which they are tried.
+        """
+        return write_skills(state)
+
+    def durations(self) -> Mapping[str, object]:
+        """
+        The latency law for each kind of work; nothing when there is no latency.
+        """
+        if self.latency.mean == 0:
+            return {}
+        return dict.fromkeys(("rollout", "propose", "measure"), self.latency)
+
+    def virtual(self) -> Domain:
+        """
+        A twin that gives the same answers and never sleeps.
+        """
+        twin = copy.copy(self)
+        twin.waits = False
+        return twin
+
+    def _noisy(self, share: float, rng: random.Random) -> float:
+        if self.deterministic:
+            return share
+        return min(1.0, max(0.0, share + rng.gauss(0.0, self.noise)))
+
+    def _wait(self, rng: random.Random) -> None:
+        """
+        Sleep as long as the latency law says; always the last draw of a call.
+        """
+        if self.waits:
+            time.sleep(self.latency.draw(rng.random()))
