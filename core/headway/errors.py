@@ -17,6 +17,8 @@ Every exception that Headway raises on purpose.
         ├── IllegalEventError     an event that the machine's state does not allow
         ├── InvariantError        ``validate()`` found a broken invariant
         └── ReplayDivergence      a replay asked for something the journal does not hold
+
+    PluginWarning                 a plug-in that nobody asked for cannot be loaded
 """
 
 from __future__ import annotations
@@ -27,6 +29,12 @@ from typing import Any
 class HeadwayError(Exception):
     """
     The root of all of Headway's exceptions.
+    """
+
+
+class PluginWarning(UserWarning):
+    """
+    A plug-in that nobody asked for cannot be loaded; what was asked for goes on without it.
     """
 
 
@@ -64,13 +72,15 @@ class UnknownNameError(UsageError):
         kind: The kind of part, such as ``"aggregator"``.
         name: The name that was asked for.
         known: The names that are on offer.
+        remedy: What else may help, as full sentences; ``""`` when nothing is known.
     """
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(kind, name, known)
+    def __init__(self, kind: str, name: str, known: tuple[str, ...], remedy: str = "") -> None:
+        super().__init__(kind, name, known, remedy)
         self.kind = kind
         self.name = name
         self.known = known
+        self.remedy = remedy
 
     def __str__(self) -> str:
         from difflib import get_close_matches
@@ -78,7 +88,8 @@ class UnknownNameError(UsageError):
         close = get_close_matches(self.name, self.known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         choices = ", ".join(self.known) or "none installed"
-        return f"there is no {self.kind} named {self.name!r}.{hint} Choices: {choices}."
+        told = f"there is no {self.kind} named {self.name!r}.{hint} Choices: {choices}."
+        return f"{told} {self.remedy}".rstrip()
 
 
 class PluginError(HeadwayError):
@@ -95,7 +106,7 @@ class PluginLoadError(PluginError):
         kind: The kind of part, or ``"plug-in"`` when the whole distribution failed.
         name: The name that was asked for.
         target: What was to be imported.
-        distribution: The distribution that offers it.
+        distribution: The distribution that offers it; ``""`` when the program added it itself.
         version: That distribution's version.
         cause: What went wrong, in words.
     """
@@ -115,9 +126,11 @@ class PluginLoadError(PluginError):
         return (_rebuild_load_error, self.args)
 
     def __str__(self) -> str:
+        told = f"{self.kind} {self.name!r} ({self.target})"
+        if not self.distribution:
+            return f"{told} cannot be loaded: {self.cause}."
         return (
-            f"{self.kind} {self.name!r} ({self.target}) of {self.distribution} {self.version} "
-            f"cannot be loaded: {self.cause}. "
+            f"{told} of {self.distribution} {self.version} cannot be loaded: {self.cause}. "
             f"To remove it: python -m pip uninstall {self.distribution}"
         )
 

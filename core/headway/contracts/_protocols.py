@@ -156,7 +156,8 @@ class TaskBook:
 
     Args:
         train: The ids of the training tasks.
-        drawn: How many tickets were given a task by the sampler so far.
+        drawn: How many tickets were given a task by the sampler so far, not counting those whose
+            task was in ``retry``.
         retry: Tasks whose last rollout did not end ``ok``, oldest first.
         seed: The run's seed.
     """
@@ -190,7 +191,7 @@ class LedgerEntry:
         parent: The version that it was made on.
         digest: The content digest of the state.
         message: What the committer said.
-        key: The commit's idempotency key.
+        key: The commit's idempotency key; ``""`` for a promotion.
     """
 
     version: int

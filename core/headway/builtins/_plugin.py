@@ -1,0 +1,66 @@
+"""
+The names of the built-in parts, offered through the same hooks as everybody's plug-ins.
+
+Light: a part's module is imported when the part is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headway.registry import hookimpl
+
+
+@hookimpl
+def headway_aggregators() -> Mapping[str, str]:
+    """
+    The standard aggregator.
+    """
+    return {"standard": "headway.builtins._standard:StandardAggregator"}
+
+
+@hookimpl
+def headway_staleness_policies() -> Mapping[str, str]:
+    """
+    What to do with a card whose base is behind the head.
+    """
+    return {
+        "full": "headway.builtins._policies:Full",
+        "guarded": "headway.builtins._policies:Guarded",
+        "reflective": "headway.builtins._policies:Reflective",
+    }
+
+
+@hookimpl
+def headway_duration_estimators() -> Mapping[str, str]:
+    """
+    Predictions of how long work takes.
+    """
+    return {
+        "linear": "headway.builtins._estimators:Linear",
+        "ewma": "headway.builtins._estimators:Ewma",
+    }
+
+
+@hookimpl
+def headway_ledgers() -> Mapping[str, str]:
+    """
+    The ledger of a library call.
+    """
+    return {"memory": "headway.builtins._memory_ledger:MemoryLedger"}
+
+
+@hookimpl
+def headway_executors() -> Mapping[str, str]:
+    """
+    Work on the thread that asks.
+    """
+    return {"thread": "headway.builtins._executor:ThreadExecutor"}
+
+
+@hookimpl
+def headway_samplers() -> Mapping[str, str]:
+    """
+    Every task once an epoch.
+    """
+    return {"shuffled": "headway.builtins._sampler:ShuffledEpochs"}

@@ -1,0 +1,57 @@
+"""
+The built-in sampler: every training task once an epoch, in a new order each time.
+
+Guarantees: what is picked depends on the book alone; among the first ``n`` draws of an epoch over
+``n`` tasks every task occurs exactly once; a task to be retried is picked before any new one, and
+does not use up a place of the epoch.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from headway.contracts import TaskBook
+from headway.errors import UsageError
+from headway.keyed import keyed_rng
+
+
+@attrs.frozen
+class _Epoch:
+    seed: int
+    number: int
+    train: tuple[str, ...]
+
+
+@attrs.define(eq=False)
+class ShuffledEpochs:
+    """
+    Picks the oldest task to be retried, else the next one of a shuffled epoch.
+
+    The order of epoch ``k`` is keyed by (seed, ``"epoch"``, k).  The current epoch's order is kept
+    until the next one begins; a sampler is called from one thread at a time.
+    """
+
+    _epoch: _Epoch | None = attrs.field(default=None, init=False)
+    _order: tuple[str, ...] = attrs.field(default=(), init=False)
+
+    def pick(self, book: TaskBook) -> str:
+        """
+        The id of the task that the next ticket rolls out.
+
+        Raises:
+            UsageError: the book has no training task.
+        """
+        if book.retry:
+            return book.retry[0]
+        if not book.train:
+            raise UsageError("the domain has no training task; its tasks() must give at least one")
+        number, place = divmod(book.drawn, len(book.train))
+        return self._ordered(_Epoch(book.seed, number, book.train))[place]
+
+    def _ordered(self, epoch: _Epoch) -> tuple[str, ...]:
+        # A cache of a pure function: with it or without it the same tasks are picked.
+        if epoch != self._epoch:
+            order = list(epoch.train)
+            keyed_rng(epoch.seed, "epoch", epoch.number).shuffle(order)
+            self._epoch, self._order = epoch, tuple(order)
+        return self._order

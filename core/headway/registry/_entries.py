@@ -1,0 +1,98 @@
+"""
+The entry points of installed distributions: found, ordered, de-duplicated, not yet loaded.
+
+Their order is by name, never that of the file system; one that is found twice (an editable install
+beside its own metadata, a distribution that was renamed) counts once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+
+import attrs
+
+from headway.registry._values import Origin, normalized
+
+GROUP = "headway"
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Entry:
+    """
+    One entry point.
+
+    Args:
+        origin: Where it comes from.
+        requires: What its distribution requires.
+        load: Imports what it names.
+    """
+
+    origin: Origin
+    requires: tuple[str, ...]
+    load: Callable[[], object]
+
+
+def installed_entries() -> tuple[Entry, ...]:
+    """
+    Every entry point of the group, sorted by name, each once.
+    """
+    found = [_entry(point) for point in entry_points(group=GROUP)]
+    unique: dict[tuple[str, str], Entry] = {}
+    for entry in sorted(found, key=_order):
+        unique.setdefault((entry.origin.entry, entry.origin.value), entry)
+    return tuple(unique.values())
+
+
+def allowed_distributions() -> frozenset[str] | None:
+    """
+    What ``HEADWAY_PLUGINS`` allows; None when it is not set and everything is allowed.
+    """
+    setting = os.environ.get("HEADWAY_PLUGINS")
+    if setting is None:
+        return None
+    return frozenset(normalized(part.strip()) for part in setting.split(",") if part.strip())
+
+
+def is_strict() -> bool:
+    """
+    Whether ``HEADWAY_PLUGINS_STRICT`` turns every failure into an error.
+    """
+    return os.environ.get("HEADWAY_PLUGINS_STRICT", "") not in {"", "0"}
+
+
+def missing_distributions(allowed: Iterable[str], entries: Iterable[Entry]) -> tuple[str, ...]:
+    """
+    What ``HEADWAY_PLUGINS`` names although no such plug-in is installed.
+    """
+    return tuple(sorted(set(allowed) - {entry.origin.distribution for entry in entries}))
+
+
+def running_version() -> str:
+    """
+    The version of Headway that is running; ``""`` in a source tree that is not installed.
+    """
+    try:
+        return version("headway")
+    except PackageNotFoundError:
+        return ""
+
+
+def _order(entry: Entry) -> tuple[str, str, str]:
+    return (entry.origin.entry, entry.origin.value, entry.origin.distribution)
+
+
+def _entry(point: EntryPoint) -> Entry:
+    name, number, requires = _facts(point.dist)
+    origin = Origin(entry=point.name, value=point.value, distribution=name, version=number)
+    return Entry(origin=origin, requires=requires, load=point.load)
+
+
+def _facts(distribution: Distribution | None) -> tuple[str, str, tuple[str, ...]]:
+    try:
+        facts = distribution and (distribution.name, distribution.version, distribution.requires)
+    except (KeyError, TypeError, UnicodeDecodeError):  # its METADATA is missing or damaged
+        facts = None
+    name, number, requires = facts or ("unknown", "unknown", None)
+    return (str(name), str(number), tuple(requires or ()))

@@ -1,0 +1,64 @@
+"""
+Event hooks: the functions of a run's plug-ins that are told what happens.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import attrs
+
+from headway.contracts import Notice
+from headway.errors import ContractError
+from headway.registry._kinds import EVENT_HOOKS
+from headway.registry._values import Plugin
+
+
+@attrs.frozen(eq=False)
+class EventHooks:
+    """
+    The event hooks of the distributions that a run uses.
+
+    Implementations are called one at a time, so that one that raises keeps no other from being
+    told.  Call it from one thread at a time.
+    """
+
+    plugins: tuple[Plugin, ...] = ()
+
+    def notify(self, notice: Notice) -> tuple[Exception, ...]:
+        """
+        Tell every implementation of the notice's hook, if it has one.
+
+        Returns:
+            What was raised, each with a note that names the hook and the plug-in.
+        """
+        hook = EVENT_HOOKS.get(type(notice))
+        raised = (_told(plugin, hook, notice) for plugin in self.plugins if hook in plugin.hooks)
+        return tuple(error for errors in raised for error in errors)
+
+    def __bool__(self) -> bool:
+        """
+        Whether anybody wants to be told anything.
+        """
+        return any(set(plugin.hooks) & set(EVENT_HOOKS.values()) for plugin in self.plugins)
+
+
+def _told(plugin: Plugin, hook: str | None, notice: Notice) -> list[Exception]:
+    errors: list[Exception] = []
+    for implementation in plugin.implementations:
+        if implementation.hook != hook:
+            continue
+        try:
+            _refuse_coroutine(implementation.call(notice))
+        except Exception as error:  # noqa: BLE001 - handed back, the run goes on
+            where = f"{plugin.origin.distribution} {plugin.origin.version}".strip()
+            error.add_note(f"raised in hook {hook} of plug-in {plugin.origin.entry} ({where})")
+            errors.append(error)
+    return errors
+
+
+def _refuse_coroutine(answer: object) -> None:
+    # An async function behind a decorator looks like a plain one until it is called.
+    if inspect.iscoroutine(answer):
+        answer.close()
+        raise ContractError("the hook gave a coroutine: nobody would await it")
