@@ -51,6 +51,13 @@ class Catalogue:
         every = (failure for plugin in self.plugins for failure in plugin.failures)
         return tuple(failure for failure in every if failure.kind in {kind, "plug-in"})
 
+    def distributions(self) -> tuple[str, ...]:
+        """
+        The distributions that have a plug-in which can be used, sorted.
+        """
+        usable = (p for p in self.plugins if p.implementations)
+        return tuple(sorted({p.origin.distribution for p in usable}))
+
     def of(self, distribution: str) -> tuple[Plugin, ...]:
         """
         The plug-ins of a distribution.

@@ -26,7 +26,7 @@ Offers: TypeAlias = Mapping[str, Any]
 
 
 @hookspec
-def headway_aggregators() -> Offers:  # type: ignore[empty-body]
+def headway_aggregators() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Optimizers: what turns evidence cards into commits.
 
@@ -43,7 +43,7 @@ def headway_aggregators() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_staleness_policies() -> Offers:  # type: ignore[empty-body]
+def headway_staleness_policies() -> Offers:  # type: ignore[empty-body]  # never called
     """
     What to do with a card whose base is behind the head.
 
@@ -60,7 +60,7 @@ def headway_staleness_policies() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_duration_estimators() -> Offers:  # type: ignore[empty-body]
+def headway_duration_estimators() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Predictions of how long work takes.
 
@@ -77,7 +77,7 @@ def headway_duration_estimators() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_ledgers() -> Offers:  # type: ignore[empty-body]
+def headway_ledgers() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Where versions are stored; a factory is called with ``initial``, the first artifact.
 
@@ -94,7 +94,7 @@ def headway_ledgers() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_executors() -> Offers:  # type: ignore[empty-body]
+def headway_executors() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Where one piece of work runs.
 
@@ -111,7 +111,7 @@ def headway_executors() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_domains() -> Offers:  # type: ignore[empty-body]
+def headway_domains() -> Offers:  # type: ignore[empty-body]  # never called
     """
     What is improved, on which tasks, and how.
 
@@ -128,7 +128,7 @@ def headway_domains() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_samplers() -> Offers:  # type: ignore[empty-body]
+def headway_samplers() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Which task the next ticket rolls out.
 
@@ -145,7 +145,7 @@ def headway_samplers() -> Offers:  # type: ignore[empty-body]
 
 
 @hookspec
-def headway_observers() -> Offers:  # type: ignore[empty-body]
+def headway_observers() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Functions that are told what happens, chosen by name; a factory makes each.
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from headway.errors import PluginError
+from headway.errors import PluginLoadError
 from headway.registry._catalogue import Catalogue
 from headway.registry._kinds import HOOK_KINDS
 from headway.registry._parts import target
@@ -61,8 +61,8 @@ def _row(offer: Offer, hooks: tuple[str, ...], verdict: _Verdict, *, check: bool
 def _broken(offer: Offer) -> _Verdict | None:
     try:
         target(offer)
-    except PluginError as error:
-        return _Verdict("broken", str(error))
+    except PluginLoadError as error:
+        return _Verdict("broken", error.cause)
     return None
 
 

@@ -15,7 +15,6 @@ from headway.errors import (
     ContractError,
     HeadwayError,
     OptionError,
-    PluginError,
     PluginLoadError,
     UsageError,
 )
@@ -116,7 +115,7 @@ def _made(offer: Offer, place: str, make: partial[object]) -> object:
         raise _load_error(offer, error) from error
 
 
-def _load_error(offer: Offer, error: BaseException) -> PluginError:
+def _load_error(offer: Offer, error: BaseException) -> PluginLoadError:
     return PluginLoadError(
         kind=offer.kind,
         name=offer.name,

@@ -12,23 +12,14 @@ import threading
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from headway.errors import (
-    HeadwayError,
-    PluginConflictError,
-    PluginLoadError,
-    UnknownNameError,
-    UsageError,
-)
+from headway.errors import UsageError
 from headway.registry._events import EventHooks
-from headway.registry._first_party import FOLDERS, remedy
 from headway.registry._kinds import check_kind, check_part
 from headway.registry._parts import part, refuse_options
 from headway.registry._values import (
     Choice,
-    Failure,
     Offer,
     Origin,
-    Plugin,
     PluginRow,
     normalized,
     target_of,
@@ -130,8 +121,7 @@ class Registry:
         """
         The distributions whose plug-ins can be used, sorted.
         """
-        usable = (p for p in self._read().plugins if p.implementations)
-        return tuple(sorted({p.origin.distribution for p in usable}))
+        return self._read().distributions()
 
     def create(self, kind: str, spec: object, **options: Any) -> Any:
         """
@@ -181,8 +171,10 @@ class Registry:
             UnknownNameError: there is no such distribution.
             PluginLoadError: one of them cannot be loaded.
         """
+        from headway.registry._lookup import usable
+
         wanted = sorted({normalized(name) for name in distributions if name})
-        return EventHooks(tuple(p for name in wanted for p in self._usable(name)))
+        return EventHooks(tuple(p for name in wanted for p in usable(self._read(), name)))
 
     def listing(self, *, check: bool = False) -> tuple[PluginRow, ...]:
         """
@@ -210,65 +202,6 @@ class Registry:
     def _offer(self, kind: str, spec: str) -> Offer:
         if (kind, spec) in self._added:
             return self._added[kind, spec]
-        distribution, _, name = spec.rpartition(":")
-        offers = self._read().named(kind, name)
-        if distribution:
-            wanted = normalized(distribution)
-            offers = tuple(o for o in offers if o.origin.distribution == wanted)
-        found = [o for o in offers if not o.origin.builtin] or list(offers)
-        if not found:
-            raise self._missing(kind, spec)
-        return _only(found)
+        from headway.registry._lookup import find
 
-    def _usable(self, distribution: str) -> tuple[Plugin, ...]:
-        plugins = self._read().of(distribution)
-        usable = tuple(plugin for plugin in plugins if plugin.implementations)
-        if usable:
-            return usable
-        for failure in (failure for plugin in plugins for failure in plugin.failures):
-            raise failure.as_error() from failure.error
-        hint = self._read().left_out()
-        raise UnknownNameError("plug-in", distribution, self.distributions(), hint)
-
-    def _missing(self, kind: str, spec: str) -> HeadwayError:
-        """
-        The error for a name that nobody offers, or that only a broken plug-in could offer.
-        """
-        failures = self._read().failures(kind)
-        for failure in failures:
-            if _might_offer(failure, kind, spec):
-                error = failure.as_error(kind, spec)
-                error.__cause__ = failure.error
-                return error
-        broken = (f"{f.origin.distribution} cannot be loaded: {f.cause}." for f in failures)
-        hints = (remedy(kind, spec), *broken, self._read().left_out())
-        return UnknownNameError(kind, spec, self.names(kind), " ".join(filter(None, hints)))
-
-
-def _only(offers: list[Offer]) -> Offer:
-    first, *others = offers
-    distributions = tuple(sorted({offer.origin.distribution for offer in offers}))
-    if len(distributions) > 1:
-        raise PluginConflictError(first.kind, first.name, distributions)
-    if any(offer.target != first.target for offer in others):
-        raise PluginLoadError(
-            kind=first.kind,
-            name=first.name,
-            target=first.target,
-            distribution=first.origin.distribution,
-            version=first.origin.version,
-            cause=f"the distribution offers this name also for {others[0].target}",
-        )
-    return first
-
-
-def _might_offer(failure: Failure, kind: str, spec: str) -> bool:
-    """
-    Whether whoever asked for a name asked, by all signs, for a plug-in that failed.
-    """
-    distribution, _, name = spec.rpartition(":")
-    origin = failure.origin
-    if distribution:
-        return normalized(distribution) == origin.distribution
-    named = {origin.entry, origin.distribution, origin.distribution.removeprefix("headway-")}
-    return name in named or FOLDERS.get((kind, name)) == origin.distribution
+        return find(self._read(), kind, spec, self.names(kind))
