@@ -4,6 +4,7 @@ The documentation is complete, and what it shows runs.
 
 from __future__ import annotations
 
+import argparse
 import doctest
 import importlib
 import inspect
@@ -16,6 +17,8 @@ import pytest
 
 import headway
 from headway import contracts, errors
+from headway.cli import _parser
+from headway.registry import EVENT_HOOKS, KINDS
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^```(?:\{(doctest|testcode)\}|(python))\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -99,6 +102,50 @@ def test_every_error_is_documented():
 
     assert ".. automodule:: headway.errors" in page
     assert [] == [c.__name__ for c in mine if not c.__dict__.get("__doc__")]
+
+
+@pytest.mark.parametrize("name", [*KINDS, *KINDS.values(), *EVENT_HOOKS.values()])
+def test_every_kind_and_hook_is_documented(name):
+    """
+    The pages describe every kind of part and every hook.
+    """
+    assert mentioned(name)
+
+
+def commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """
+    Every subcommand by its full name.
+    """
+    found = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                found |= {child.prog: child, **commands(child)}
+    return found
+
+
+def words(parser: argparse.ArgumentParser) -> set[str]:
+    """
+    The long options and the positional arguments of one command.
+    """
+    plain = [a for a in parser._actions if not isinstance(a, argparse._SubParsersAction)]
+    names = (
+        [o for o in a.option_strings if o.startswith("--")] or [str(a.metavar or a.dest)]
+        for a in plain
+    )
+    return {name for several in names for name in several} - {"--help"}
+
+
+@pytest.mark.parametrize("command", commands(_parser()))
+def test_every_command_and_option_is_documented(command):
+    """
+    The command line's page has a section for every command, which names all of its options.
+    """
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## `([^`]+)`\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+    section = sections[command]
+
+    assert [] == sorted(w for w in words(commands(_parser())[command]) if f"`{w}" not in section)
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda p: p.relative_to(ROOT).as_posix())
