@@ -259,8 +259,8 @@ def parse_law(text: str, *, option: str = "latency") -> Law:
     """
     Read a law from its text.
 
-    >>> parse_law("uniform:0.02,0.1").mean
-    0.06
+    >>> parse_law("uniform:0.1,0.3").mean
+    0.2
 
     Args:
         text: ``none`` for no time at all, or a name, a colon and its numbers.

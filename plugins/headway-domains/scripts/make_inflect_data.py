@@ -12,12 +12,11 @@ example of a category when
 - its part of speech has that category (nouns: plural; verbs: past tense, -ing form and third
   person; adjectives: comparative and superlative; participles and adverbs are left out, since
   nearly all of them repeat another category), and
-- the lemma and the spelling that is chosen consist of the letters a to z alone.
+- the lemma and at least one spelling of the form consist of the letters a to z alone.
 
-One spelling is chosen, the first that is listed.  Only for nouns, a spelling that differs from the
-lemma goes first: the lexicon marks a reading without a plural (``singularity`` as a property) by
-listing the bare lemma, and such a mark is no spelling of the plural that the other reading has.  A
-noun that lists nothing but its lemma (``travel``) is an example whose form equals its lemma.
+An example keeps all such spellings, in the order of the table.  Nothing else is dropped or mended:
+a noun without a plural (``travel``) has its lemma as its only form, and one that is also used
+without a plural (``singularity``) has it as one of several.
 
 The result is deterministic, byte for byte.
 """
@@ -57,32 +56,24 @@ def table() -> Path:
 
 def examples_of(line: str) -> Iterator[tuple[str, str, str]]:
     """
-    Category, lemma and form of each example that a row gives.
+    Category, lemma and spellings of each example that a row gives.
     """
     lemma, part_of_speech, *forms = line.rstrip("\n").split(",")
     for category, spellings in zip(CATEGORIES.get(part_of_speech, ()), forms, strict=False):
-        form = chosen(lemma, spellings.split("/"), plural=part_of_speech == "noun")
-        if category and PLAIN.fullmatch(lemma) and PLAIN.fullmatch(form):
-            yield category, lemma, form
-
-
-def chosen(lemma: str, spellings: list[str], *, plural: bool) -> str:
-    """
-    The spelling that counts as the right one.
-    """
-    inflected = [spelling for spelling in spellings if spelling != lemma]
-    return inflected[0] if plural and inflected else spellings[0]
+        plain = [spelling for spelling in spellings.split("/") if PLAIN.fullmatch(spelling)]
+        if category and plain and PLAIN.fullmatch(lemma):
+            yield category, lemma, "/".join(plain)
 
 
 def read(path: Path) -> Examples:
     """
-    All examples: category to lemma to form.
+    All examples: category to lemma to spellings.
     """
     examples: Examples = {}
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         for line in lines:
-            for category, lemma, form in examples_of(line):
-                examples.setdefault(category, {})[lemma] = form
+            for category, lemma, plain in examples_of(line):
+                examples.setdefault(category, {})[lemma] = plain
     return examples
 
 

@@ -4,36 +4,36 @@ Options that arrive as numbers or, from a command line, as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from math import inf
 
 from headway.errors import OptionError
 
 
-def at_least_zero(option: str, most: float = float("inf")) -> Callable[[object], float]:
+def number_of(value: object, *, option: str, most: float = inf) -> float:
     """
-    A converter of one option to a number between 0 and ``most``, both included.
+    The number between 0 and ``most``, both included, that an option's value stands for.
 
     Args:
+        value: A number, or its text.
         option: The option's name, for the error.
         most: The largest number that is allowed.
 
-    >>> at_least_zero("noise")("0.1")
+    Raises:
+        OptionError: the value is no such number.
+
+    >>> number_of("0.1", option="noise")
     0.1
     """
-
-    def convert(value: object) -> float:
-        number = _number(value)
-        if number is None or not 0 <= number <= most:
-            upper = "" if most == float("inf") else f" and at most {most:g}"
-            raise OptionError(option, value, f"Give a number of at least 0{upper}.")
-        return number
-
-    return convert
+    number = _read(value)
+    if number is None or not 0 <= number <= most or number == inf:
+        upper = "" if most == inf else f" and at most {most:g}"
+        raise OptionError(option, value, f"Give a number of at least 0{upper}.")
+    return number
 
 
-def _number(value: object) -> float | None:
+def _read(value: object) -> float | None:
     """
-    The number that a value stands for; None when it stands for none.
+    A value as a number; None when it is none.
     """
     if isinstance(value, int | float | str):
         try:

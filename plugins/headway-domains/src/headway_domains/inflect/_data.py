@@ -12,12 +12,13 @@ import gzip
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
+from typing import TypeAlias
 
 from headway.contracts import Splits, Task
 from headway.keyed import keyed_int
 
-Example = tuple[str, str]
-"""A lemma and its form."""
+Example: TypeAlias = tuple[str, list[str]]
+"""A lemma and the spellings of its form; each of them is right, the first is the model."""
 
 TRAIN = 400
 HELD_OUT = 200
@@ -42,15 +43,17 @@ def _read() -> Iterator[tuple[str, list[Example]]]:
     """
     Each family with its examples, in the file's order.
     """
-    packed = resources.files(__package__).joinpath("data/inflections.txt.gz").read_bytes()
+    packed = (
+        resources.files("headway_domains.inflect").joinpath("data/inflections.txt.gz").read_bytes()
+    )
     for block in gzip.decompress(packed).decode("ascii").split("# ")[1:]:
         family, *lines = block.splitlines()
         yield family, [_example(line) for line in lines]
 
 
 def _example(line: str) -> Example:
-    lemma, _, form = line.partition("\t")
-    return lemma, form
+    lemma, _, spellings = line.partition("\t")
+    return lemma, spellings.split("/")
 
 
 def _shuffled(family: str, examples: Iterable[Example]) -> list[Example]:

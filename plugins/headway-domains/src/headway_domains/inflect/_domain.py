@@ -16,9 +16,9 @@ from typing import ClassVar
 import attrs
 
 from headway.contracts import Domain, Json, Outcome, Splits, Task
-from headway.durations import Law, parse_law
+from headway.durations import Constant, Law, parse_law
 from headway.errors import OptionError
-from headway_domains._options import at_least_zero
+from headway_domains._options import number_of
 from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
 from headway_domains.inflect._rules import FAMILIES, edit_of, edited, inflect, is_pointless
@@ -29,6 +29,18 @@ def _law(value: object) -> Law:
     return parse_law(str(value), option="latency")
 
 
+def _noise(value: object) -> float:
+    return number_of(value, option="noise")
+
+
+def _useless(value: object) -> float:
+    return number_of(value, option="useless", most=1)
+
+
+def _harmful(value: object) -> float:
+    return number_of(value, option="harmful", most=1)
+
+
 @attrs.define(eq=False, kw_only=True)
 class Inflect(Domain):
     """
@@ -36,7 +48,8 @@ class Inflect(Domain):
 
     The artifact is a library of suffix rules in six families.  It starts empty, and an empty
     library leaves every word as it is.  A task is a chunk of up to 20 examples of one family, the
-    reward the share of them that come out right.  Any number of threads may share one object.
+    reward the share of them that come out right, which is in a spelling that the lexicon lists.  Any
+    number of threads may share one object.
 
     Args:
         latency: How long a rollout, a proposal and a measurement each take: a law as
@@ -58,10 +71,10 @@ class Inflect(Domain):
         "harmful": "share of proposals replaced by harmful ones, 0 by default",
     }
 
-    latency: Law = attrs.field(default="none", converter=_law)
-    noise: float = attrs.field(default=0.0, converter=at_least_zero("noise"))
-    useless: float = attrs.field(default=0.0, converter=at_least_zero("useless", 1))
-    harmful: float = attrs.field(default=0.0, converter=at_least_zero("harmful", 1))
+    latency: Law = attrs.field(default=Constant(0.0), converter=_law)
+    noise: float = attrs.field(default=0.0, converter=_noise)
+    useless: float = attrs.field(default=0.0, converter=_useless)
+    harmful: float = attrs.field(default=0.0, converter=_harmful)
     deterministic: bool = attrs.field(init=False)
     waits: bool = attrs.field(init=False)
 
@@ -82,19 +95,20 @@ class Inflect(Domain):
         """
         A library without rules.
         """
-        return {family: {} for family in FAMILIES}
+        empty: dict[str, dict[str, str]] = {family: {} for family in FAMILIES}
+        return empty
 
     def rollout(self, state: Json, task: Task, *, rng: random.Random) -> Outcome:
         """
         Inflect a task's lemmas; the output holds the family and each failure.
 
-        A failure is a list of the lemma, the right form, and what came out instead.
+        A failure is a list of the lemma, the first listed form, and what came out instead.
         """
         family, items = task.data["family"], task.data["items"]
         rules = state[family]
-        tried = ([lemma, form, inflect(rules, lemma)] for lemma, form in items)
-        failures = [attempt for attempt in tried if attempt[1] != attempt[2]]
-        reward = self._noisy(1 - len(failures) / len(items), rng)
+        tried = ((lemma, forms, inflect(rules, lemma)) for lemma, forms in items)
+        failures = [[lemma, forms[0], got] for lemma, forms, got in tried if got not in forms]
+        reward = self._noisy((len(items) - len(failures)) / len(items), rng)
         self._wait(rng)
         return Outcome(reward=reward, output={"family": family, "failures": failures})
 
@@ -108,7 +122,7 @@ class Inflect(Domain):
             rng: Needed for noise and latency only.
         """
         rules, items = state[task.data["family"]], task.data["items"]
-        right = sum(inflect(rules, lemma) == form for lemma, form in items)
+        right = sum(inflect(rules, lemma) in forms for lemma, forms in items)
         share: float = right / len(items)
         if rng is None or (self.deterministic and not self.waits):
             return share

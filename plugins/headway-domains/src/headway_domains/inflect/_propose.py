@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from os.path import commonprefix
+from itertools import takewhile
 
 from headway.contracts import Json
 from headway_domains.inflect._rules import Edit
@@ -25,14 +25,22 @@ def induced(family: str, failures: Sequence[Sequence[str]], rng: random.Random) 
 
     Args:
         family: The family that the failures belong to.
-        failures: At least one; each is a lemma, its form, and what came out instead.
+        failures: At least one; each is a lemma, a right form, and what came out instead.
         rng: The only source of randomness.
     """
     lemma, form, _ = rng.choice(failures)
-    start = len(commonprefix((lemma, form)))
+    start = _shared(lemma, form)
     while start > 0 and rng.random() < WIDEN:
         start -= 1
     return Edit(family=family, suffix=lemma[start:], replacement=form[start:])
+
+
+def _shared(one: str, other: str) -> int:
+    """
+    How many letters two words have in common at their beginning.
+    """
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def useless(family: str, failures: Sequence[Sequence[str]], rng: random.Random) -> Edit:
@@ -62,7 +70,7 @@ def proposal(
 
     Args:
         family: The family that the failures belong to.
-        failures: At least one; each is a lemma, its form, and what came out instead.
+        failures: At least one; each is a lemma, a right form, and what came out instead.
         shares: The chance of a useless and of a harmful proposal.
         rng: The only source of randomness.
     """

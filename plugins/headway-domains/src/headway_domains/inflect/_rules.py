@@ -85,7 +85,7 @@ def edit_of(diff: Json) -> Edit:
         case _:
             raise ContractError(f"not an edit of a rule: {diff!r}")
     if rest:
-        raise ContractError(f"an edit of a rule has no {', '.join(rest)}: {diff!r}")
+        raise ContractError(f"an edit of a rule has no {', '.join(map(str, rest))}: {diff!r}")
     return edit
 
 
