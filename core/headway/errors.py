@@ -126,13 +126,11 @@ class PluginLoadError(PluginError):
         return (_rebuild_load_error, self.args)
 
     def __str__(self) -> str:
-        told = f"{self.kind} {self.name!r} ({self.target})"
-        if not self.distribution:
-            return f"{told} cannot be loaded: {self.cause}."
-        return (
-            f"{told} of {self.distribution} {self.version} cannot be loaded: {self.cause}. "
-            f"To remove it: python -m pip uninstall {self.distribution}"
-        )
+        where = f" of {self.distribution} {self.version}".rstrip() if self.distribution else ""
+        told = f"{self.kind} {self.name!r} ({self.target}){where} cannot be loaded: {self.cause}."
+        if not self.version:  # not an installed distribution
+            return told
+        return f"{told} To remove it: python -m pip uninstall {self.distribution}"
 
 
 def _rebuild_load_error(

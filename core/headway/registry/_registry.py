@@ -114,8 +114,9 @@ class Registry:
         The names of a kind that are on offer, sorted.
         """
         check_kind(kind)
-        offered = {offer.name for offer in self._read().offers(kind)}
-        return tuple(sorted(offered | {name for k, name in self._added if k == kind}))
+        with self._lock:
+            offered = {offer.name for offer in self._read().offers(kind)}
+            return tuple(sorted(offered | {name for k, name in self._added if k == kind}))
 
     def distributions(self) -> tuple[str, ...]:
         """
@@ -185,7 +186,7 @@ class Registry:
         """
         from headway.registry._listing import rows
 
-        return rows(self._read(), self._added.values(), check=check)
+        return rows(self._read(), tuple(self._added.values()), check=check)
 
     def _read(self) -> Catalogue:
         from headway.registry._catalogue import read_catalogue
