@@ -73,11 +73,10 @@ def test_the_table_has_a_line_a_name(headway, install):
     install("headway-keen", KEEN, version="2.5")
     done = headway("plugins")
     (line,) = lines_with(done.stdout, "headway-keen")
+    header = done.stdout.splitlines()[0].split()
 
     assert 0 == done.returncode
-    assert ["KIND", "NAME", "TARGET", "DISTRIBUTION", "HOOKS", "STATUS"] == done.stdout.split("\n")[
-        0
-    ].split()
+    assert ["KIND", "NAME", "TARGET", "DISTRIBUTION", "HOOKS", "STATUS"] == header
     assert [
         *("staleness", "policy", "keen", "headway_keen:Keen", "headway-keen", "2.5"),
         *("headway_staleness_policies", "headway_sweep_done", "ok"),
