@@ -12,14 +12,14 @@ time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import pluggy
 
 from headway.contracts import HeadCommitted, RunFinished, RunStarted, SweepDone
 
-hookspec = pluggy.HookspecMarker("headway")
-hookimpl = pluggy.HookimplMarker("headway")
+hookspec: Final[pluggy.HookspecMarker] = pluggy.HookspecMarker("headway")
+hookimpl: Final[pluggy.HookimplMarker] = pluggy.HookimplMarker("headway")
 
 Offers: TypeAlias = Mapping[str, Any]
 """Name to factory, or to ``"module:attribute"``."""
