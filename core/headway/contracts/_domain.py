@@ -29,6 +29,7 @@ class Domain(ABC):
         solved: A rollout with at least this reward needs no proposal.
         reward_range: The lowest and the highest reward that is valid.
         options: Every option that the constructor takes, with a one-line description.
+        defaults: Options of a run that suit the domain, used where the caller gives none.
     """
 
     name: ClassVar[str]
@@ -36,6 +37,7 @@ class Domain(ABC):
     solved: float = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
     options: ClassVar[Mapping[str, str]] = {}
+    defaults: ClassVar[Mapping[str, Json]] = {}
 
     @abstractmethod
     def tasks(self) -> Splits:

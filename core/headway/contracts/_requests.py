@@ -41,6 +41,10 @@ def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...
     return tuple(c.artifact if isinstance(c, Snapshot) else c for c in candidates)
 
 
+def _task_ids(tasks: Iterable[str]) -> tuple[str, ...]:
+    return tuple(tasks)
+
+
 def _artifact(candidate: Artifact | Snapshot) -> Artifact:
     return candidate.artifact if isinstance(candidate, Snapshot) else candidate
 
@@ -65,7 +69,7 @@ class Measure:
     """
 
     candidates: tuple[Artifact, ...] = attrs.field(converter=_artifacts)
-    tasks: tuple[str, ...] = attrs.field(converter=tuple)
+    tasks: tuple[str, ...] = attrs.field(converter=_task_ids)
     draws: int = attrs.field(default=1, validator=attrs.validators.ge(1))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -150,6 +151,10 @@ class Task:
     data: Json = None
 
 
+def _tasks(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    return tuple(tasks)
+
+
 @attrs.frozen(kw_only=True)
 class Splits:
     """
@@ -161,9 +166,9 @@ class Splits:
         test: Scored once, at the end; may be empty.
     """
 
-    train: tuple[Task, ...] = attrs.field(converter=tuple)
-    held_out: tuple[Task, ...] = attrs.field(converter=tuple)
-    test: tuple[Task, ...] = attrs.field(converter=tuple, default=())
+    train: tuple[Task, ...] = attrs.field(converter=_tasks)
+    held_out: tuple[Task, ...] = attrs.field(converter=_tasks)
+    test: tuple[Task, ...] = attrs.field(converter=_tasks, default=())
 
 
 @attrs.frozen(kw_only=True)

@@ -1,0 +1,87 @@
+"""
+From a machine that has finished to a result.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import attrs
+
+from headway.contracts import Notice, RunFinished, SweepDone
+from headway.drivers import Engine
+from headway.machine import Score
+from headway.result import Failure, Result
+
+_KEPT_SWEEPS = 100_000
+"""How many sweeps of the history are kept, the newest ones."""
+
+
+@attrs.define(eq=False)
+class Recorder:
+    """
+    The observer that keeps what the result shows.
+    """
+
+    history: deque[SweepDone] = attrs.field(factory=lambda: deque(maxlen=_KEPT_SWEEPS))
+    wallclock: float = 0.0
+
+    def __call__(self, notice: Notice) -> None:
+        """
+        Keep sweeps, and when the run ended.
+        """
+        if isinstance(notice, SweepDone):
+            self.history.append(notice)
+        elif isinstance(notice, RunFinished):
+            self.wallclock = notice.now
+
+
+def build_result(engine: Engine, recorder: Recorder) -> Result:
+    """
+    Everything that a finished run has to say.
+    """
+    machine, opening = engine.machine, engine.opening
+    counts = machine.statistics()
+    scoring = machine.scoring
+    named = {"baseline": scoring.baseline, "final": scoring.final, "test": scoring.test}
+    scores = {name: score for name, score in named.items() if score is not None}
+    state = machine.head.artifact.value
+    return Result(
+        state=state,
+        files=dict(engine.bench.domain.render(state)),
+        baseline_reward=_mean(scoring.baseline),
+        final_reward=_mean(scoring.final),
+        test_reward=_mean(scoring.test),
+        scores=scores,
+        history=tuple(recorder.history),
+        completions=counts.completions,
+        decisions=counts.decisions,
+        stop_reason=machine.stop_reason or "",
+        error=machine.error,
+        mode=opening.mode,
+        driver=opening.driver,
+        seed=opening.seed,
+        digest=machine.digest,
+        version=counts.version,
+        rollouts=counts.tickets,
+        calls=counts.calls,
+        wallclock=recorder.wallclock,
+        forced_refreshes=counts.forced_refreshes,
+        stragglers=counts.stragglers,
+        retired_workers=counts.retired_workers,
+        stale_considered=counts.considered,
+        stale_discarded=counts.stale_discarded,
+        eta_histogram=counts.eta_histogram,
+        committed_by_eta=counts.committed_by_eta,
+        commit_races=counts.commit_races,
+        late=counts.late,
+        no_ops=counts.no_ops,
+        failures=tuple(Failure(fault=fault, count=count) for fault, count in machine.faults),
+        ledger_log=engine.bench.ledger.log(),
+        choices=opening.choices,
+        notes=opening.notes,
+    )
+
+
+def _mean(score: Score | None) -> float | None:
+    return None if score is None else score.mean

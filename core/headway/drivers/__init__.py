@@ -1,0 +1,66 @@
+"""
+Drivers: all clocks, threads and I/O live here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from headway.drivers._engine import Engine, Telling, Work
+from headway.drivers._steps import StepHost
+from headway.drivers._work import Workbench
+from headway.machine import Started
+
+__all__ = ["DRIVE", "Drive", "Engine", "StepHost", "Telling", "Work", "Workbench"]
+
+
+@attrs.frozen(kw_only=True)
+class Drive:
+    """
+    What a driver needs to know beside its run.
+
+    Args:
+        slots: Calls at once.
+        seed: Orders what happens at the same virtual moment.
+        durations: Laws by kind of work, for the simulated driver.
+    """
+
+    slots: int
+    seed: int
+    durations: Mapping[str, Any]
+
+
+def _clock() -> Callable[[], float]:
+    began = time.monotonic()
+    return lambda: time.monotonic() - began
+
+
+def _serial(engine: Engine, started: Started, drive: Drive) -> None:
+    from headway.drivers.serial import run_serial
+
+    del drive
+    run_serial(engine, started, _clock())
+
+
+def _threads(engine: Engine, started: Started, drive: Drive) -> None:
+    from headway.drivers.threads import ThreadedRun
+
+    ThreadedRun(engine, drive.slots, _clock()).run(started)
+
+
+def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
+    from headway.drivers.simulated import run_simulated
+
+    run_simulated(engine, started, seed=drive.seed, durations=drive.durations)
+
+
+DRIVE: Mapping[str, Callable[[Engine, Started, Drive], None]] = {
+    "serial": _serial,
+    "threads": _threads,
+    "simulated": _simulated,
+}
+"""How to bring a run to its end, by the driver's name."""

@@ -1,0 +1,132 @@
+"""
+What all drivers share: the machine, its journal, its steps and its observers.
+
+``feed`` hands the machine an event, lets open steps go on until they ask for something that takes
+time, and returns what is left for the driver to do: calls to run, calls to cancel.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+from headway.contracts import Notice, Observer, RunStarted
+from headway.drivers._steps import StepHost, fault_of
+from headway.drivers._work import Workbench
+from headway.journal import Journal
+from headway.machine import (
+    Abandon,
+    Abort,
+    Cancel,
+    Event,
+    Finish,
+    Instruction,
+    Machine,
+    Notify,
+    PluginLookups,
+    Resume,
+    Run,
+)
+
+Work: TypeAlias = Run | Cancel | Abandon
+"""What an engine leaves to its driver."""
+
+FAULTY_OBSERVER = 3
+"""An observer that raises this often is not told any more."""
+
+
+@attrs.define(eq=False)
+class Telling:
+    """
+    Tells observers, one by one; one that raises is isolated and reported once.
+    """
+
+    observers: Sequence[Observer]
+    _errors: dict[int, int] = attrs.field(factory=dict, init=False)
+    failed: list[str] = attrs.field(factory=list, init=False)
+
+    def __call__(self, notice: Notice) -> None:
+        for place, observer in enumerate(self.observers):
+            if self._errors.get(place, 0) >= FAULTY_OBSERVER:
+                continue
+            try:
+                observer(notice)
+            except Exception as error:  # noqa: BLE001 - an observer never stops a run
+                self._errors[place] = self._errors.get(place, 0) + 1
+                fault = fault_of("observer", error)
+                self.failed.append(f"{observer!r}: {fault.type}: {fault.message}")
+
+
+@attrs.define(eq=False, kw_only=True)
+class Engine:
+    """
+    One run's machine with everything that turns instructions into events, but no clock and no
+    threads: the driver owns those, and calls ``feed`` from one thread at a time.
+
+    Args:
+        machine: The machine.
+        lookups: Its look-ups, whose answers go to the journal.
+        steps: Runs the aggregator's steps.
+        bench: Performs calls.
+        tell: Tells observers.
+        journal: Keeps every event, when there is one.
+        validate: Whether to assert every invariant after every event.
+    """
+
+    machine: Machine
+    lookups: PluginLookups
+    steps: StepHost
+    bench: Workbench
+    tell: Callable[[Notice], None]
+    opening: RunStarted
+    journal: Journal | None = None
+    validate: bool = False
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """
+        Hand the machine one event, and keep it.
+        """
+        self.lookups.answers.clear()
+        out = self.machine.handle(event)
+        if self.journal is not None:
+            self.journal.append(event, tuple(self.lookups.answers))
+        if self.validate:
+            self.machine.validate()
+        return out
+
+    def feed(self, event: Event) -> list[Work]:
+        """
+        Hand the machine one event, go on with the open step, and return the work that is left.
+        """
+        work: list[Work] = []
+        todo: deque[Event] = deque([event])
+        while todo:
+            for instruction in self.handle(todo.popleft()):
+                if isinstance(instruction, Run | Cancel | Abandon):
+                    work.append(instruction)
+                elif isinstance(instruction, Resume):
+                    todo.append(self.steps.resume(instruction, event.now))
+                else:
+                    self.settle(instruction)
+        return work
+
+    def settle(self, instruction: Instruction) -> None:
+        """
+        Carry out an instruction that needs no answer.
+        """
+        if isinstance(instruction, Notify):
+            self.tell(instruction.notice)
+        elif isinstance(instruction, Abort):
+            self.steps.abort(instruction.step)
+        else:
+            assert isinstance(instruction, Finish)
+
+    @property
+    def finished(self) -> bool:
+        """
+        Whether the run is over.
+        """
+        return self.machine.phase == "finished"

@@ -1,0 +1,182 @@
+"""
+Performs calls: the only place where a domain's code and the ledger run.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from headway.contracts import (
+    Artifact,
+    Domain,
+    Json,
+    Ledger,
+    Outcome,
+    Proposal,
+    Task,
+    canonical_json,
+    content_digest,
+)
+from headway.drivers._steps import fault_of
+from headway.keyed import keyed_rng
+from headway.machine import (
+    Call,
+    CallValue,
+    CommitCall,
+    Done,
+    Failed,
+    MeasureCall,
+    ProposeCall,
+    RebaseCall,
+    Rebased,
+    RolloutCall,
+    VerifyCall,
+)
+
+Step = Callable[[], Any]
+
+
+class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
+    """
+    A domain gave something that is no valid reward, outcome or diff.
+    """
+
+
+@attrs.define(eq=False, kw_only=True)
+class Workbench:
+    """
+    What a driver's slots need to perform any call; safe to use from several threads at once.
+
+    Args:
+        domain: What is improved.
+        ledger: Where versions are stored.
+        tasks: Every task by id.
+        seed: The run's seed.
+    """
+
+    domain: Domain
+    ledger: Ledger
+    tasks: Mapping[str, Task]
+    seed: int
+    _wants: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        for method in ("rollout", "propose", "measure"):
+            names = inspect.signature(getattr(self.domain, method)).parameters
+            self._wants[method] = frozenset(names) & {"rng", "payload"}
+
+    def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
+        """
+        Perform a call and report it; never raises an ``Exception``.
+        """
+        try:
+            value = self.value(call)
+        except InvalidValue as error:
+            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)), invalid=True)
+        except Exception as error:  # noqa: BLE001 - user code may raise anything; it is contained
+            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
+        return Done(now(), call.id, value)
+
+    def value(self, call: Call) -> CallValue:
+        """
+        Perform a call; raises what the domain or the ledger raises.
+        """
+        return self.finish(call, self.raw(call))
+
+    def raw(self, call: Call) -> Any:
+        """
+        What user code gives for a call, unchecked; an awaitable when it is ``async def``.
+        """
+        if isinstance(call, RolloutCall):
+            return self._rollout(call.artifact.value, call)
+        if isinstance(call, MeasureCall):
+            more = self._more("measure", ("measure", call.task, call.draw, call.artifact.digest))
+            return self.domain.measure(call.artifact.value, self.tasks[call.task], **more)
+        if isinstance(call, ProposeCall):
+            more = self._more("propose", ("propose", call.ticket.number), call.payload)
+            task = self.tasks[call.task]
+            return self.domain.propose(call.artifact.value, task, call.outcome, **more)
+        if isinstance(call, VerifyCall):
+            return self._rollout(self.domain.apply(call.artifact.value, call.diff), call)
+        if isinstance(call, RebaseCall):
+            return self.domain.rebase(call.card.diff, call.artifact.value)
+        message = "; ".join(f"card {number}" for number in call.cards)
+        return self.ledger.commit(call.expected, call.artifact, key=call.key, message=message)
+
+    def finish(self, call: Call, raw: Any) -> CallValue:
+        """
+        Check what user code gave and turn it into what the machine takes.
+
+        Raises:
+            InvalidValue: it is no valid reward, outcome or diff.
+        """
+        if isinstance(call, RolloutCall | VerifyCall):
+            return self._outcome(raw)
+        if isinstance(call, MeasureCall):
+            return self._reward(raw)
+        if isinstance(call, ProposeCall):
+            return None if raw is None else self._proposal(raw, call.artifact)[0]
+        if isinstance(call, RebaseCall):
+            return self._rebased(raw, call.artifact)
+        value: CallValue = raw
+        return value
+
+    def _rollout(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
+        more = self._more("rollout", ("rollout", call.ticket.number), call.payload)
+        return self.domain.rollout(state, self.tasks[call.task], **more)
+
+    def _more(self, method: str, key: tuple[object, ...], payload: Json = None) -> dict[str, Any]:
+        wants = self._wants[method]
+        more: dict[str, Any] = {"rng": keyed_rng(self.seed, *key)} if "rng" in wants else {}
+        if "payload" in wants:
+            more["payload"] = payload
+        return more
+
+    def _outcome(self, raw: Any) -> Outcome:
+        if not isinstance(raw, Outcome):
+            message = f"rollout returned {raw!r}; it must return an Outcome(reward=..., output=...)"
+            raise InvalidValue(message)
+        reward = self._reward(raw.reward)
+        return raw if type(raw.reward) is float else attrs.evolve(raw, reward=reward)
+
+    def _reward(self, raw: Any) -> float:
+        low, high = self.domain.reward_range
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or math.isnan(raw):
+            message = f"the reward {raw!r} is no number"
+            raise InvalidValue(message)
+        if not (low <= raw <= high and math.isfinite(raw)):
+            message = f"the reward {raw!r} is not within [{low:g}, {high:g}]"
+            raise InvalidValue(message)
+        return float(raw)
+
+    def _proposal(self, diff: Json, artifact: Artifact) -> tuple[Proposal, Artifact]:
+        try:
+            size = len(canonical_json(diff))
+        except (TypeError, ValueError) as error:
+            message = f"the proposed diff is no JSON value: {error}"
+            raise InvalidValue(message) from error
+        after = Artifact(self.domain.apply(artifact.value, diff))
+        proposal = Proposal(
+            diff=diff,
+            digest=content_digest(diff),
+            keys=tuple(sorted(self.domain.keys(diff))),
+            size=size,
+            no_op=after == artifact,
+            contract_breaking=self.domain.contract_breaking(diff),
+        )
+        return proposal, after
+
+    def _rebased(self, diff: Json | None, artifact: Artifact) -> Rebased:
+        if diff is None:
+            return Rebased(proposal=None, artifact=None)
+        proposal, after = self._proposal(diff, artifact)
+        return Rebased(proposal=proposal, artifact=after)
+
+
+def _task(call: Call) -> str | None:
+    return None if isinstance(call, CommitCall) else getattr(call, "task", None)

@@ -1,0 +1,179 @@
+"""
+The ``simulated`` driver: a virtual clock and a seeded order of events.
+
+User code runs for real, at the virtual moment at which its call starts; the answer arrives when the
+call's duration has passed.  Durations and the order of simultaneous answers are functions of the
+run's seed and of what the call is, so a run repeats exactly, also after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from heapq import heappop, heappush
+from typing import Protocol, TypeAlias
+
+import attrs
+
+from headway.drivers._engine import Engine, Work
+from headway.drivers.serial import CANCELLED
+from headway.durations import Law
+from headway.keyed import keyed_int, keyed_unit
+from headway.machine import (
+    Call,
+    Cancel,
+    CommitCall,
+    Done,
+    Event,
+    Failed,
+    ProposeCall,
+    RolloutCall,
+    Run,
+    Started,
+    Stop,
+    Tick,
+    VerifyCall,
+)
+
+_OF_TICKETS = (RolloutCall, ProposeCall, VerifyCall)
+
+Delivery: TypeAlias = tuple[float, Event]
+"""Seconds after the call's start, and the event that arrives then."""
+
+
+class Tamper(Protocol):
+    """
+    Changes what arrives for a call, to inject faults.
+    """
+
+    def __call__(self, call: Call, seconds: float, answer: Done | Failed) -> list[Delivery]:
+        """
+        What arrives, and when, instead of ``answer`` after ``seconds``.
+        """
+        ...
+
+    def early(self, wake_at: float) -> bool:
+        """
+        Whether this timer fires before everything that is due earlier.
+        """
+        ...
+
+
+def draw_seconds(durations: Mapping[str, Law], seed: int, call: Call) -> float:
+    """
+    How long a call takes; a kind of work without a law takes no time.
+    """
+    law = durations.get("rollout" if call.kind == "verify" else call.kind)
+    if law is None:
+        return 0.0
+    which = call.ticket.number if isinstance(call, _OF_TICKETS) else call.id
+    return law.draw(keyed_unit(seed, "duration", call.kind, which))
+
+
+@attrs.define(eq=False, kw_only=True)
+class Simulation:
+    """
+    A run under a virtual clock, one event at a time.
+
+    Args:
+        engine: The run.
+        seed: Orders what happens at the same moment, and draws durations.
+        durations: Laws by kind of work.
+        tamper: Injects faults, when given.
+    """
+
+    engine: Engine
+    seed: int
+    durations: Mapping[str, Law] = attrs.field(factory=dict)
+    tamper: Tamper | None = None
+    now: float = attrs.field(default=0.0, init=False)
+    _due: list[tuple[float, int, int, Event]] = attrs.field(factory=list, init=False)
+    _pending: dict[int, Call] = attrs.field(factory=dict, init=False)
+    _count: int = attrs.field(default=0, init=False)
+    _ticked: float | None = attrs.field(default=None, init=False)
+
+    def start(self, started: Started) -> None:
+        """
+        Hand the machine its first event.
+        """
+        self._feed(started)
+
+    def step(self) -> bool:
+        """
+        Let the next thing happen; False when the run is over.
+        """
+        if self.engine.finished:
+            return False
+        wake_at = self.engine.machine.wake_at
+        if wake_at is not None and wake_at != self._ticked and self._fires(wake_at):
+            self._ticked = wake_at
+            self.now = max(self.now, wake_at)
+            self._feed(Tick(self.now))
+            return True
+        if not self._due:
+            message = "the machine waits for something that nobody does"
+            raise AssertionError(message)
+        due, _, _, event = heappop(self._due)
+        self.now = max(self.now, due)
+        self._feed(attrs.evolve(event, now=self.now))
+        return True
+
+    def _fires(self, wake_at: float) -> bool:
+        if not self._due or wake_at <= self._due[0][0]:
+            return True
+        return self.tamper is not None and self.tamper.early(wake_at)
+
+    def run(self) -> None:
+        """
+        Bring the run to its end.
+        """
+        while self.step():
+            pass
+
+    def _feed(self, event: Event) -> None:
+        if isinstance(event, Done | Failed):
+            self._pending.pop(event.call, None)
+        self.dispatch(self.engine.feed(event), self.now)
+
+    def dispatch(self, work: list[Work], now: float) -> None:
+        """
+        Begin what the machine asked for at a moment.
+        """
+        for instruction in work:
+            if isinstance(instruction, Run):
+                self._begin(instruction.call, now)
+            elif isinstance(instruction, Cancel) and instruction.call in self._pending:
+                self._deliver(now, Failed(now, instruction.call, CANCELLED))
+
+    def _begin(self, call: Call, now: float) -> None:
+        self._pending[call.id] = call
+        seconds = draw_seconds(self.durations, self.seed, call)
+        answer = self.engine.bench.perform(call, lambda: now)
+        arriving: list[Delivery] = [(seconds, answer)]
+        if self.tamper is not None and not isinstance(call, CommitCall):
+            arriving = self.tamper(call, seconds, answer)
+        for after, event in arriving:
+            self._deliver(now + after, event)
+
+    def _deliver(self, due: float, event: Event) -> None:
+        self._count += 1
+        tie = keyed_int(self.seed, "order", getattr(event, "call", -1))
+        heappush(self._due, (due, tie, self._count, event))
+
+
+def run_simulated(
+    engine: Engine,
+    started: Started,
+    *,
+    seed: int,
+    durations: Mapping[str, Law],
+) -> None:
+    """
+    Bring a run to its end under a virtual clock; Ctrl-C stops it as it stops a real one.
+    """
+    simulation = Simulation(engine=engine, seed=seed, durations=durations)
+    simulation.start(started)
+    while not engine.finished:
+        try:
+            simulation.run()
+        except KeyboardInterrupt:
+            engine.feed(Stop(simulation.now, "interrupted"))

@@ -1,0 +1,257 @@
+"""
+The lag gate: who may start a rollout, against which version, and what a sweep may take.
+
+A gate has two ends.  ``admit`` says whether one more rollout may start, ``take`` whether a sweep may
+take what waits.  Each gate states the bound that it keeps, with its proof, in its docstring, and
+``within_bound`` checks it.  When nothing runs and nothing can start, ``take`` is asked once more
+with ``quiet=True``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, Protocol
+
+import attrs
+from attrs import validators
+
+from headway.errors import OptionError
+
+
+@attrs.frozen
+class GateView:
+    """
+    What a gate decides on.
+
+    Args:
+        running: Rollouts that have not ended.
+        in_flight: Tickets whose ending has not been applied; at least ``running``.
+        undecided: New cards that wait or are leased.
+        waiting: New cards that wait for a sweep.
+        held: All cards, carried ones included.
+        finished: Rollouts that ended since the oldest waiting card arrived.
+        sweeping: Whether a sweep is open.
+        draining: Whether the run is ending and no rollout will start any more.
+        quiet: Whether nothing runs and nothing can start.
+    """
+
+    running: int = 0
+    in_flight: int = 0
+    undecided: int = 0
+    waiting: int = 0
+    held: int = 0
+    finished: int = 0
+    sweeping: bool = False
+    draining: bool = False
+    quiet: bool = False
+
+
+class Gate(Protocol):
+    """
+    What the machine asks of a gate.
+
+    Attributes:
+        ordered: Whether endings are applied together, in ticket order, once a window is complete.
+    """
+
+    ordered: ClassVar[bool]
+
+    def admit(self, view: GateView) -> bool:
+        """
+        Whether one more rollout may start.
+        """
+        ...
+
+    def take(self, view: GateView) -> bool:
+        """
+        Whether a sweep may take what waits.
+        """
+        ...
+
+    def base(self, held: int, head: int) -> int:
+        """
+        The version that a worker holding version ``held`` starts its next rollout from.
+        """
+        ...
+
+    def admitted(self) -> None:
+        """
+        One rollout was admitted.
+        """
+        ...
+
+    def applied(self) -> None:
+        """
+        The endings of a window were applied.
+        """
+        ...
+
+    def within_bound(self, view: GateView) -> bool:
+        """
+        Whether the gate's own bound holds.
+        """
+        ...
+
+
+def _count(option: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise OptionError(option, value, f"Give a whole number of at least {least}.")
+
+
+@attrs.define(eq=False, kw_only=True)
+class LagGate:
+    """
+    The asynchronous gate: bounds version drift and un-merged work.
+
+    Bound: ``in flight + undecided <= n_workers + async_ratio + (batch - 1)`` at every instant.
+    Proof: ``admit`` is the only way to raise the left side, and it allows that only while the left
+    side is below the bound; an ending turns one ticket into at most one card; a sweep, a step or a
+    lost race move cards between waiting and leased, which the sum does not see; carrying a card
+    takes it out of the sum.  The bound leaves room for a whole batch even when nothing is in
+    flight, so a batch larger than the ratio cannot deadlock.
+
+    Args:
+        n_workers: Rollouts at once.
+        async_ratio: The lag budget: versions that a worker's snapshot may be behind, and cards that
+            may wait for the merger.
+        batch: New cards that make a sweep worth while.
+        max_wait_rounds: Rounds of ``n_workers`` finished rollouts that a smaller batch waits.
+        resync: ``"commit"``: every rollout starts from the head.  ``"lag"``: a worker keeps its
+            snapshot until it is more than ``async_ratio`` versions behind.
+    """
+
+    ordered: ClassVar[bool] = False
+
+    n_workers: int
+    async_ratio: int = 3
+    batch: int = 1
+    max_wait_rounds: int = 1
+    resync: Literal["commit", "lag"] = "commit"
+
+    def __attrs_post_init__(self) -> None:
+        _count("n_workers", self.n_workers, 1)
+        _count("async_ratio", self.async_ratio, 0)
+        _count("batch", self.batch, 1)
+        _count("max_wait_rounds", self.max_wait_rounds, 0)
+        if self.resync not in ("commit", "lag"):
+            raise OptionError("resync", self.resync, "Give 'commit' or 'lag'.")
+
+    @property
+    def capacity(self) -> int:
+        """
+        The bound: the most tickets in flight and undecided cards together.
+        """
+        return self.n_workers + self.async_ratio + self.batch - 1
+
+    def admit(self, view: GateView) -> bool:
+        """
+        Whether one more rollout may start.
+        """
+        return (
+            view.running < self.n_workers and view.in_flight + view.undecided < self.capacity
+        )
+
+    def take(self, view: GateView) -> bool:
+        """
+        Whether a sweep may take what waits: a whole batch, or one that will not grow.
+        """
+        if view.sweeping or not view.held:
+            return False
+        if view.quiet or view.waiting >= self.batch:
+            return True
+        if view.draining:
+            return view.in_flight == 0
+        waited = view.finished >= self.n_workers * self.max_wait_rounds
+        return view.waiting > 0 and (waited or view.in_flight == 0)
+
+    def base(self, held: int, head: int) -> int:
+        """
+        The version that a worker holding version ``held`` starts its next rollout from.
+        """
+        if self.resync == "commit" or head - held > self.async_ratio:
+            return head
+        return held
+
+    def admitted(self) -> None:
+        """
+        One rollout was admitted: nothing to note, the view tells all.
+        """
+
+    def applied(self) -> None:
+        """
+        Endings were applied: nothing to note, the view tells all.
+        """
+
+    def within_bound(self, view: GateView) -> bool:
+        """
+        Whether in flight and undecided together are within ``capacity``.
+        """
+        return view.in_flight + view.undecided <= self.capacity
+
+
+@attrs.define(eq=False, kw_only=True)
+class Barrier:
+    """
+    The synchronous gate: one round of tickets, all from one head, then one sweep.
+
+    Bound: ``in flight + undecided <= round_size``, and every base is the head.  Proof: a window
+    admits at most ``round_size`` tickets, none while a sweep is open or a new card waits; each ends
+    in at most one card; the head moves only inside a sweep.
+
+    Args:
+        n_workers: Rollouts at once.
+        round_size: Tickets in a round.
+    """
+
+    ordered: ClassVar[bool] = True
+
+    n_workers: int
+    round_size: int
+    _window: int = attrs.field(default=0, init=False, validator=validators.ge(0))
+
+    def __attrs_post_init__(self) -> None:
+        _count("n_workers", self.n_workers, 1)
+        _count("round_size", self.round_size, 1)
+
+    def admit(self, view: GateView) -> bool:
+        """
+        Whether one more rollout of this round may start.
+        """
+        return (
+            not view.sweeping
+            and view.undecided == 0
+            and view.running < self.n_workers
+            and self._window < self.round_size
+        )
+
+    def take(self, view: GateView) -> bool:
+        """
+        Whether a sweep may take what the round brought.
+        """
+        if view.sweeping or view.in_flight or not view.held:
+            return False
+        return view.waiting > 0 or view.quiet or view.draining
+
+    def base(self, held: int, head: int) -> int:
+        """
+        Always the head.
+        """
+        del held
+        return head
+
+    def admitted(self) -> None:
+        """
+        One rollout of this round was admitted.
+        """
+        self._window += 1
+
+    def applied(self) -> None:
+        """
+        The round is over; the next one may begin.
+        """
+        self._window = 0
+
+    def within_bound(self, view: GateView) -> bool:
+        """
+        Whether in flight and undecided together are at most one round.
+        """
+        return view.in_flight + view.undecided <= self.round_size

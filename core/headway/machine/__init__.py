@@ -1,0 +1,87 @@
+"""
+The pure machine: events in, instructions out.
+"""
+
+from headway.machine._budget import Budget
+from headway.machine._calls import (
+    Call,
+    CallValue,
+    CommitCall,
+    MeasureCall,
+    ProposeCall,
+    RebaseCall,
+    Rebased,
+    RolloutCall,
+    VerifyCall,
+)
+from headway.machine._config import MachineConfig
+from headway.machine._digest import RunDigest
+from headway.machine._events import (
+    Done,
+    Event,
+    Failed,
+    Raised,
+    Returned,
+    Started,
+    Stop,
+    Tick,
+    Yielded,
+)
+from headway.machine._instructions import (
+    Abandon,
+    Abort,
+    Cancel,
+    Finish,
+    Instruction,
+    Notify,
+    Resume,
+    Run,
+    StepStart,
+)
+from headway.machine._lookups import Lookups, PluginLookups, RecordedLookups
+from headway.machine._machine import Machine
+from headway.machine._measuring import FINAL_DRAW
+from headway.machine._scoring import Score
+from headway.machine._slots import Slots
+from headway.machine._tally import Statistics
+
+__all__ = [
+    "FINAL_DRAW",
+    "Abandon",
+    "Abort",
+    "Budget",
+    "Call",
+    "CallValue",
+    "Cancel",
+    "CommitCall",
+    "Done",
+    "Event",
+    "Failed",
+    "Finish",
+    "Instruction",
+    "Lookups",
+    "Machine",
+    "MachineConfig",
+    "MeasureCall",
+    "Notify",
+    "PluginLookups",
+    "ProposeCall",
+    "Raised",
+    "RebaseCall",
+    "Rebased",
+    "RecordedLookups",
+    "Resume",
+    "Returned",
+    "RolloutCall",
+    "Run",
+    "RunDigest",
+    "Score",
+    "Slots",
+    "Started",
+    "Statistics",
+    "StepStart",
+    "Stop",
+    "Tick",
+    "VerifyCall",
+    "Yielded",
+]

@@ -1,0 +1,146 @@
+"""
+The work that a driver performs for the machine, and what each kind of work gives back.
+
+A call is paid when it runs a user's rollout, proposal or measurement; rebasing and committing are
+not.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeAlias
+
+import attrs
+
+from headway.contracts import (
+    Artifact,
+    Card,
+    Committed,
+    HeadMoved,
+    Json,
+    Outcome,
+    Proposal,
+    Ticket,
+)
+
+
+@attrs.frozen
+class RolloutCall:
+    """
+    Try an artifact on a task.  Gives an ``Outcome``.
+    """
+
+    kind: ClassVar[str] = "rollout"
+    paid: ClassVar[bool] = True
+
+    id: int
+    ticket: Ticket
+    artifact: Artifact
+    task: str
+    payload: Json
+
+
+@attrs.frozen
+class ProposeCall:
+    """
+    Suggest a change to an artifact after a rollout.  Gives a ``Proposal`` or None.
+    """
+
+    kind: ClassVar[str] = "propose"
+    paid: ClassVar[bool] = True
+
+    id: int
+    ticket: Ticket
+    artifact: Artifact
+    task: str
+    payload: Json
+    outcome: Outcome
+
+
+@attrs.frozen
+class VerifyCall:
+    """
+    Try an artifact with a change applied, on the change's own task.  Gives an ``Outcome``.
+    """
+
+    kind: ClassVar[str] = "verify"
+    paid: ClassVar[bool] = True
+
+    id: int
+    ticket: Ticket
+    artifact: Artifact
+    task: str
+    payload: Json
+    diff: Json
+
+
+@attrs.frozen
+class RebaseCall:
+    """
+    Make a card's change fit the head.  Gives a ``Rebased``.
+    """
+
+    kind: ClassVar[str] = "rebase"
+    paid: ClassVar[bool] = False
+
+    id: int
+    card: Card
+    artifact: Artifact
+
+
+@attrs.frozen
+class MeasureCall:
+    """
+    Score an artifact on a task; ``draw`` tells repeated measurements apart.  Gives a float.
+    """
+
+    kind: ClassVar[str] = "measure"
+    paid: ClassVar[bool] = True
+
+    id: int
+    artifact: Artifact
+    task: str
+    draw: int
+
+
+@attrs.frozen
+class CommitCall:
+    """
+    Write a version to the ledger.  Gives ``Committed`` or ``HeadMoved``.
+    """
+
+    kind: ClassVar[str] = "commit"
+    paid: ClassVar[bool] = False
+
+    id: int
+    key: str
+    expected: int
+    artifact: Artifact
+    cards: tuple[int, ...]
+
+
+@attrs.frozen(kw_only=True)
+class Rebased:
+    """
+    What rebasing a card gave.
+
+    Args:
+        proposal: The change made to fit; None when it no longer applies.
+        artifact: The head with that change applied; None with no proposal.
+    """
+
+    proposal: Proposal | None
+    artifact: Artifact | None
+
+
+Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | CommitCall
+CallValue: TypeAlias = Outcome | Proposal | Rebased | Committed | HeadMoved | float | None
+
+ANSWERS: dict[str, tuple[type, ...]] = {
+    "rollout": (Outcome,),
+    "propose": (Proposal, type(None)),
+    "verify": (Outcome,),
+    "rebase": (Rebased,),
+    "measure": (float,),
+    "commit": (Committed, HeadMoved),
+}
+"""What a finished call of each kind may give."""

@@ -1,0 +1,130 @@
+"""
+What the machine is told.
+
+======================  ==========================================================================
+event                   when
+======================  ==========================================================================
+``Started``             once, first
+``Done``                a call finished; its value is of the kind that the call gives
+``Failed``              a call failed, or what it gave was invalid
+``Yielded``             a step asked for something
+``Returned``            a step ended
+``Raised``              a step raised, or yielded something that is no request
+``Tick``                time passed; may come at any time, early or late
+``Stop``                somebody outside wants the run to end
+======================  ==========================================================================
+
+``now`` is seconds since the run began on the driver's clock and never goes back.  A ``Done`` or
+``Failed`` for a call that is over already is late: it is counted and changes nothing else, except
+that a late measurement is remembered.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import attrs
+
+from headway.contracts import Fault, Json, Request, Snapshot
+from headway.machine._calls import CallValue
+
+
+@attrs.frozen
+class Started:
+    """
+    The run begins at a head.
+    """
+
+    now: float
+    head: Snapshot
+
+
+@attrs.frozen
+class Done:
+    """
+    A call finished.
+    """
+
+    now: float
+    call: int
+    value: CallValue
+
+
+@attrs.frozen
+class Failed:
+    """
+    A call failed.
+
+    Args:
+        invalid: The call ran, but what it gave is no valid reward or value.
+    """
+
+    now: float
+    call: int
+    fault: Fault
+    invalid: bool = False
+
+
+@attrs.frozen
+class Yielded:
+    """
+    A step asked for something: its ``n``-th request, counted from 1.
+    """
+
+    now: float
+    step: int
+    n: int
+    request: Request
+
+
+@attrs.frozen
+class Returned:
+    """
+    A step ended after ``n - 1`` requests.
+
+    Args:
+        memory: The optimizer's new memory; None leaves it as it is.
+    """
+
+    now: float
+    step: int
+    n: int
+    memory: Json = None
+
+
+@attrs.frozen
+class Raised:
+    """
+    A step raised instead of asking for its ``n``-th request.
+    """
+
+    now: float
+    step: int
+    n: int
+    fault: Fault
+
+
+@attrs.frozen
+class Tick:
+    """
+    Time passed.
+    """
+
+    now: float
+
+
+@attrs.frozen
+class Stop:
+    """
+    Somebody outside wants the run to end.
+
+    Args:
+        reason: ``interrupted`` or ``error``.
+    """
+
+    now: float
+    reason: str
+    fault: Fault | None = None
+
+
+Event: TypeAlias = Started | Done | Failed | Yielded | Returned | Raised | Tick | Stop

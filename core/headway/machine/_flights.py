@@ -1,0 +1,153 @@
+"""
+Tickets in flight, the worker places they occupy, and the queue of tasks.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import Literal, TypeAlias
+
+import attrs
+
+from headway.contracts import (
+    Artifact,
+    CompletionKind,
+    Fault,
+    Outcome,
+    Proposal,
+    Snapshot,
+    TaskBook,
+    Ticket,
+    Work,
+)
+
+Phase: TypeAlias = Literal["rollout", "propose", "verify", "ended"]
+
+
+@attrs.define(eq=False)
+class Flight:
+    """
+    One ticket from its admission until its ending is applied.
+
+    Args:
+        ticket: The ticket.
+        task: Its task.
+        work: What the aggregator's ``select`` asked for.
+        source: What the rollout runs on.
+        reserved: Calls still reserved for it.
+        straggles_at: When it becomes a straggler, on the run's clock; None without a prediction.
+    """
+
+    ticket: Ticket
+    task: str
+    work: Work
+    source: Snapshot
+    reserved: int
+    started: float
+    straggles_at: float | None
+    ended: float = 0.0
+    phase: Phase = "rollout"
+    outcome: Outcome | None = None
+    proposal: Proposal | None = None
+    base: Snapshot | None = None
+    delta: float | None = None
+    completion: CompletionKind | None = None
+    fault: Fault | None = None
+
+
+@attrs.define(eq=False)
+class Workers:
+    """
+    The worker places: which are free, which snapshot each holds, which have retired.
+    """
+
+    held: list[Snapshot]
+    _free: list[int] = attrs.field(init=False)
+    _errors: list[int] = attrs.field(init=False)
+    retired: int = attrs.field(default=0, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._free = list(range(len(self.held)))
+        self._errors = [0] * len(self.held)
+
+    @property
+    def next(self) -> int | None:
+        """
+        The lowest free place.
+        """
+        return self._free[0] if self._free else None
+
+    @property
+    def busy(self) -> int:
+        """
+        How many places are occupied.
+        """
+        return len(self.held) - len(self._free) - self.retired
+
+    def occupy(self, snapshot: Snapshot) -> int:
+        """
+        Occupy the lowest free place with a snapshot.
+        """
+        worker = heappop(self._free)
+        self.held[worker] = snapshot
+        return worker
+
+    def free(self, worker: int) -> None:
+        """
+        Free a place.
+        """
+        heappush(self._free, worker)
+
+    def erred(self, worker: int, bearable: int) -> None:
+        """
+        Note a failure on a free place; it retires once it had ``bearable`` of them.
+        """
+        self._errors[worker] += 1
+        if self._errors[worker] >= bearable and worker in self._free:
+            self._free.remove(worker)
+            self._free.sort()
+            self.retired += 1
+
+    def refresh(self, head: Snapshot) -> int:
+        """
+        Hand every place the head; returns how many were behind it.
+        """
+        behind = sum(snapshot.version < head.version for snapshot in self.held)
+        self.held = [head] * len(self.held)
+        return behind
+
+
+@attrs.define(eq=False)
+class TaskQueue:
+    """
+    What the sampler looks at: how many tasks were drawn, and which must be tried again.
+    """
+
+    train: tuple[str, ...]
+    seed: int
+    drawn: int = attrs.field(default=0, init=False)
+    _retry: tuple[str, ...] = attrs.field(default=(), init=False)
+
+    @property
+    def book(self) -> TaskBook:
+        """
+        The frozen view for the sampler.
+        """
+        return TaskBook(train=self.train, drawn=self.drawn, retry=self._retry, seed=self.seed)
+
+    def took(self, task: str) -> None:
+        """
+        Note that a task was given out.
+        """
+        if task in self._retry:
+            first = self._retry.index(task)
+            self._retry = self._retry[:first] + self._retry[first + 1 :]
+        else:
+            self.drawn += 1
+
+    def again(self, task: str) -> None:
+        """
+        Put a task back whose rollout did not end ``ok``.
+        """
+        if task not in self._retry:
+            self._retry = (*self._retry, task)

@@ -1,0 +1,558 @@
+"""
+The machine: events in, instructions out.
+
+``handle`` is the only way to change it.  It checks the event first, and an illegal one raises
+``IllegalEventError`` and changes nothing.  Then it lets calls that are past their deadline go,
+applies the event by the table ``_TRANSITIONS``, and goes on as long as something follows: endings
+are applied, a sweep begins, its step opens, free slots are filled, an ending run is brought to its
+end.  The machine reads no clock, no thread, no disk and no global random number.
+
+Phases: ``new`` until ``Started``; ``running``; ``draining`` after a stop on a work budget, when what
+was paid for is still decided; ``halting`` after any other stop, when what is in flight is given up;
+``scoring`` while the final scores are taken; ``finished``.
+
+A free slot goes to a running ticket's next call first (it takes over the slot of the call before
+it), then to a rebase or a measurement that a step waits for, then to a new rollout, last to the
+head's own scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from headway.backpressure import Backpressure
+from headway.contracts import CompletionKind, Fault, Request, RunFinished, Snapshot
+from headway.errors import IllegalEventError
+from headway.gate import Gate
+from headway.machine._calls import (
+    ANSWERS,
+    Call,
+    CommitCall,
+    MeasureCall,
+    ProposeCall,
+    RebaseCall,
+    RolloutCall,
+    VerifyCall,
+)
+from headway.machine._config import STOPS_UNSCORED, MachineConfig
+from headway.machine._events import (
+    Done,
+    Event,
+    Failed,
+    Raised,
+    Returned,
+    Started,
+    Stop,
+    Tick,
+    Yielded,
+)
+from headway.machine._instructions import Finish, Instruction, Notify
+from headway.machine._lookups import Lookups
+from headway.machine._measuring import Item, Requester
+from headway.machine._scoring import Scoring
+from headway.machine._state import State
+from headway.machine._sweeps import Sweeps
+from headway.machine._tally import Statistics
+from headway.machine._tickets import Tickets
+from headway.machine._validate import validate
+from headway.merger import Merger
+
+_GIVEN_UP: dict[str, CompletionKind] = {"max_seconds": "abandoned", "interrupted": "abandoned"}
+"""How tickets end that a halting stop finds in flight; ``cancelled`` for the other reasons."""
+
+
+class Machine:
+    """
+    One run, from ``Started`` to ``Finish``.
+
+    Args:
+        config: The machine's options.
+        gate: The lag gate; it belongs to this machine from now on.
+        alpha: The largest eta that the staleness policy tolerates.
+        backpressure: Bounds what is stale or carried; it belongs to this machine from now on.
+        lookups: The plug-ins' quick answers.
+    """
+
+    def __init__(
+        self,
+        config: MachineConfig,
+        *,
+        gate: Gate,
+        alpha: int,
+        backpressure: Backpressure,
+        lookups: Lookups,
+    ) -> None:
+        self._state = State(
+            config=config,
+            gate=gate,
+            merger=Merger(decide=lookups.decide, alpha=alpha),
+            backpressure=backpressure,
+            lookups=lookups,
+        )
+        self._tickets = Tickets(self._state)
+        self._sweeps = Sweeps(self._state)
+        self._scoring = Scoring(self._state)
+
+    # ------------------------------------------------------------------ what can be seen
+
+    @property
+    def config(self) -> MachineConfig:
+        """
+        The machine's options.
+        """
+        return self._state.config
+
+    @property
+    def head(self) -> Snapshot:
+        """
+        The published head.
+        """
+        return self._state.head
+
+    @property
+    def phase(self) -> str:
+        """
+        Where in its life the run is.
+        """
+        return self._state.phase
+
+    @property
+    def stop_reason(self) -> str | None:
+        """
+        Why the run ends; None while it does not.
+        """
+        return self._state.stop_reason
+
+    @property
+    def error(self) -> Fault | None:
+        """
+        What ended the run, when its stop reason is ``error`` or ``stalled``.
+        """
+        return self._state.error
+
+    @property
+    def faults(self) -> tuple[tuple[Fault, int], ...]:
+        """
+        What went wrong and how often.
+        """
+        return tuple(self._state.tally.faults.values())
+
+    @property
+    def scoring(self) -> Scoring:
+        """
+        The baseline, final and test scores.
+        """
+        return self._scoring
+
+    @property
+    def digest(self) -> str:
+        """
+        The digest of all decisions, versions and states so far.
+        """
+        return self._state.digest.hexdigest()
+
+    @property
+    def wake_at(self) -> float | None:
+        """
+        When a ``Tick`` is due at the latest: a deadline, a straggler or the end of the time.
+        """
+        times = (
+            self._state.slots.next_deadline,
+            self._tickets.next_straggler,
+            self._scoring.next_deadline,
+        )
+        known = [time for time in times if time is not None]
+        return min(known) if known else None
+
+    @property
+    def running_calls(self) -> tuple[Call, ...]:
+        """
+        The calls that occupy slots.
+        """
+        return tuple(self._state.slots.running.values())
+
+    def statistics(self) -> Statistics:
+        """
+        A frozen count of everything.
+        """
+        state, tally = self._state, self._state.tally
+        return Statistics(
+            version=state.head.version,
+            tickets=tally.tickets,
+            in_flight=len(self._tickets.flights),
+            completions=dict(tally.completions),
+            cards=tally.cards,
+            held=len(state.buffer),
+            decisions=dict(tally.decisions),
+            considered=tally.considered,
+            stale_discarded=tally.decisions["discarded:stale"],
+            eta_histogram=dict(tally.etas),
+            committed_by_eta=dict(tally.committed_etas),
+            sweeps=dict(tally.sweeps),
+            rounds=tally.rounds,
+            calls=dict(tally.calls),
+            forced_refreshes=tally.forced_refreshes,
+            commit_races=tally.commit_races,
+            stragglers=tally.stragglers,
+            retired_workers=self._tickets.workers.retired,
+            late=tally.late,
+            no_ops=tally.no_ops,
+        )
+
+    def validate(self) -> None:
+        """
+        Assert every invariant.
+
+        Raises:
+            InvariantError: one is broken; the message says which.
+        """
+        validate(self._state, self._tickets, self._sweeps, self._scoring)
+
+    # ------------------------------------------------------------------ the only mutator
+
+    def handle(self, event: Event) -> list[Instruction]:
+        """
+        Take in one event and say what to do about it.
+
+        Raises:
+            IllegalEventError: the event can't happen now; nothing was changed.
+        """
+        self._check(event)
+        state = self._state
+        if state.phase == "finished":
+            return []
+        state.out = []
+        state.now = max(state.now, event.now)
+        self._let_go()
+        _TRANSITIONS[type(event)](self, event)
+        self._advance()
+        out, state.out = state.out, []
+        return out
+
+    def _check(self, event: Event) -> None:
+        phase = self._state.phase
+        if type(event) not in _TRANSITIONS:
+            raise IllegalEventError(f"{event!r} is no event")
+        if isinstance(event, Started) != (phase == "new"):
+            raise IllegalEventError(f"{type(event).__name__} can't come while the run is {phase}")
+        if isinstance(event, Done | Failed):
+            self._check_call(event)
+        elif isinstance(event, Yielded | Returned | Raised):
+            self._check_step(event)
+
+    def _check_call(self, event: Done | Failed) -> None:
+        if not 0 <= event.call < self._state.calls:
+            raise IllegalEventError(f"call {event.call} was never made")
+        call = self._outstanding(event.call)
+        if call is None or isinstance(event, Failed):
+            return
+        if not isinstance(event.value, ANSWERS[call.kind]):
+            raise IllegalEventError(f"{call.kind} call {call.id} can't give {event.value!r}")
+
+    def _check_step(self, event: Yielded | Returned | Raised) -> None:
+        if not 1 <= event.step <= self._sweeps.steps:
+            raise IllegalEventError(f"step {event.step} was never begun")
+        if isinstance(event, Yielded) and not isinstance(event.request, Request):
+            raise IllegalEventError(f"{event.request!r} is no request")
+        step = self._sweeps.step
+        if step is None or step.number != event.step:
+            return
+        if step.awaiting != "plugin" or event.n != step.n + 1:
+            raise IllegalEventError(
+                f"step {event.step} is at request {step.n} and the machine waits for its "
+                f"{step.awaiting}; request {event.n} can't come"
+            )
+
+    def _outstanding(self, call: int) -> Call | None:
+        step = self._sweeps.step
+        if step is not None and step.commit is not None and step.commit.id == call:
+            return step.commit
+        return self._state.slots.running.get(call)
+
+    # ------------------------------------------------------------------ one event each
+
+    def _started(self, event: Started) -> None:
+        state = self._state
+        state.head = event.head
+        state.phase = "running"
+        state.digest.commit(event.head.version, event.head.digest)
+        self._tickets.begin(event.head)
+        self._scoring.begin()
+
+    def _done(self, event: Done) -> None:
+        call = self._outstanding(event.call)
+        if call is None:
+            self._late(event)
+            return
+        self._state.slots.end(event.call)
+        value: Any = event.value
+        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+            self._tickets.done(call.ticket.number, value)
+        elif isinstance(call, MeasureCall):
+            self._scoring.ended(call.id)
+            self._scored(self._state.measuring.done(call.id, value))
+        elif isinstance(call, RebaseCall):
+            self._sweeps.rebased(call.card.number, value)
+        else:
+            self._sweeps.committed(value)
+
+    def _late(self, event: Done) -> None:
+        self._state.tally.late += 1
+        if isinstance(event.value, float):
+            self._state.measuring.late(event.call, event.value)
+
+    def _scored(self, requesters: list[Requester]) -> None:
+        for requester in requesters:
+            if requester[0] in ("step", "verify"):
+                self._sweeps.measured(requester)
+            else:
+                self._scoring.measured(requester)
+
+    def _failed(self, event: Failed) -> None:
+        call = self._outstanding(event.call)
+        if call is None:
+            self._state.tally.late += 1
+            return
+        self._state.slots.end(event.call)
+        self._give_up_call(call, event.fault, "invalid" if event.invalid else "failed")
+
+    def _give_up_call(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
+        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+            self._tickets.failed(call.ticket.number, completion, fault)
+            return
+        if isinstance(call, CommitCall):
+            self._sweeps.commit_failed(fault)
+            return
+        measuring = self._state.measuring
+        if isinstance(call, RebaseCall) or measuring.wanted(call.id):
+            self._state.fault(fault)
+        if isinstance(call, RebaseCall):
+            self._sweeps.rebase_failed(call.card.number)
+            return
+        for requester in measuring.failed(call.id, late=completion == "timeout"):
+            if requester[0] in ("step", "verify"):
+                self._sweeps.unmeasured(requester)
+            else:
+                self._scoring.unmeasured(requester, fault)
+
+    def _yielded(self, event: Yielded) -> None:
+        if self._speaks(event.step):
+            self._sweeps.yielded(event.request)
+
+    def _returned(self, event: Returned) -> None:
+        if self._speaks(event.step):
+            self._sweeps.returned(event.memory)
+
+    def _raised(self, event: Raised) -> None:
+        if self._speaks(event.step):
+            self._sweeps.raised(event.fault)
+
+    def _speaks(self, step: int) -> bool:
+        open_step = self._sweeps.step
+        if open_step is not None and open_step.number == step:
+            return True
+        self._state.tally.late += 1
+        return False
+
+    def _tick(self, event: Tick) -> None:
+        del event
+
+    def _stop(self, event: Stop) -> None:
+        self._state.stop(event.reason, event.fault)
+
+    # ------------------------------------------------------------------ time
+
+    def _let_go(self) -> None:
+        state = self._state
+        while (call := state.slots.overdue(state.now)) is not None:
+            state.abandon(call.id)
+            fault = Fault(
+                where=call.kind,
+                type="Timeout",
+                message=f"no answer by its deadline ({call.kind} call {call.id})",
+                task=getattr(call, "task", None),
+            )
+            self._give_up_call(call, fault, "timeout")
+        self._tickets.count_stragglers()
+        if self._scoring.time_is_up():
+            state.stop("max_seconds")
+
+    # ------------------------------------------------------------------ what follows
+
+    def _advance(self) -> None:
+        while self._state.phase != "finished" and self._follow():
+            pass
+
+    def _follow(self) -> bool:
+        state, sweeps, tickets = self._state, self._sweeps, self._tickets
+        if state.phase == "halting":
+            return self._halt()
+        if state.phase == "scoring":
+            self._fill()
+            return self._scoring.over and self._finish()
+        return (
+            tickets.apply_ended(sweeping=sweeps.open is not None)
+            or self._sweep()
+            or sweeps.open_step()
+            or self._look_after()
+            or self._fill()
+            or self._rest()
+        )
+
+    def _sweep(self, *, quiet: bool = False) -> bool:
+        sweeps = self._sweeps
+        if sweeps.open is not None or not len(self._state.buffer):
+            return False
+        view = self._tickets.view(sweeping=False, quiet=quiet)
+        if not sweeps.again and not self._state.gate.take(view):
+            return False
+        draining = view.draining and view.in_flight == 0
+        if not (quiet or draining or sweeps.worth_while):
+            return False
+        self._tickets.finished = 0
+        sweeps.begin(quiet=quiet or draining)
+        return True
+
+    def _look_after(self) -> bool:
+        """
+        Refresh workers, follow the head's reward, notice that the search is over.
+        """
+        state, sweeps = self._state, self._sweeps
+        if sweeps.refresh:
+            sweeps.refresh = False
+            state.tally.forced_refreshes += self._tickets.workers.refresh(state.head)
+        if not state.running:
+            return False
+        self._scoring.follow_head()
+        config = state.config
+        if sweeps.open is None and self._scoring.target_reached():
+            state.stop("target_reward")
+        elif config.patience is not None and sweeps.barren >= config.patience:
+            state.stop("patience")
+        elif self._tickets.exhausted and not self._tickets.flights and not len(state.buffer):
+            state.stop("exhausted")
+        return not state.running
+
+    def _fill(self) -> bool:
+        """
+        Fill the free slots; True when something changed that is to be looked at first.
+        """
+        state = self._state
+        while state.slots.free > 0:
+            rebase = self._sweeps.next_rebase()
+            if rebase is not None:
+                state.start(rebase)
+                continue
+            item = state.measuring.next()
+            if item is not None:
+                if self._start_measure(item):
+                    continue
+                if self._unaffordable():
+                    return True
+            if state.running:
+                if self._tickets.admit(self._tickets.view(sweeping=self._sweeps.open is not None)):
+                    continue
+                if not state.running:
+                    return True
+            item = state.measuring.next_background()
+            if item is None or not self._start_measure(item):
+                break
+        return False
+
+    def _start_measure(self, item: Item) -> bool:
+        state = self._state
+        if not self._scoring.pays(item) and not state.budget.reserve(1):
+            return False
+        call = MeasureCall(state.next_call(), item.artifact, item.key[1], item.key[2])
+        state.measuring.started(item, call.id)
+        self._scoring.began(call.id)
+        state.start(call)
+        return True
+
+    def _unaffordable(self) -> bool:
+        """
+        There is no call left for a score that is waited for: the run drains without it.
+        """
+        state = self._state
+        state.stop("max_calls")
+        if self._tickets.flights or state.slots.running:
+            return False
+        self._scoring.forgo()
+        self._sweeps.give_up()
+        return True
+
+    def _rest(self) -> bool:
+        """
+        When nothing runs and nothing can start: a last take, a stall, or the end of draining.
+        """
+        state, sweeps = self._state, self._sweeps
+        if state.slots.running or sweeps.open is not None or self._tickets.flights:
+            return False
+        if len(state.buffer) and self._sweep(quiet=True):
+            return True
+        if state.running:
+            text = "nothing runs and nothing can start"
+            state.stop("stalled", Fault(where="gate", type="Stalled", message=text))
+            return True
+        self._settle_all()
+        return self._to_scoring()
+
+    def _halt(self) -> bool:
+        state, sweeps = self._state, self._sweeps
+        completion = _GIVEN_UP.get(state.stop_reason or "", "cancelled")
+        for call in list(state.slots.running):
+            state.abandon(call)
+        self._tickets.give_up(completion)
+        sweeps.give_up()
+        state.measuring.abandon()
+        self._scoring.forgo()
+        step = sweeps.step
+        if step is not None and step.commit is not None:
+            if not self._scoring.overtime():
+                return False
+            sweeps.commit_failed(
+                Fault(where="commit", type="Timeout", message="no answer within shutdown_grace")
+            )
+        self._settle_all()
+        return self._to_scoring()
+
+    def _settle_all(self) -> None:
+        state = self._state
+        for number in state.buffer.held:
+            state.decide(number, "settled", state.stop_reason or "")
+
+    def _to_scoring(self) -> bool:
+        state = self._state
+        state.phase = "scoring"
+        if state.stop_reason in STOPS_UNSCORED:
+            return self._finish()
+        self._scoring.finish()
+        return True
+
+    def _finish(self) -> bool:
+        state = self._state
+        for call in list(state.slots.running):
+            state.abandon(call)
+        state.phase = "finished"
+        reason = state.stop_reason or ""
+        notice = RunFinished(
+            now=state.now, stop_reason=reason, version=state.head.version, digest=self.digest
+        )
+        state.out += [Notify(notice), Finish(reason)]
+        return True
+
+
+_TRANSITIONS: dict[type, Callable[[Machine, Any], None]] = {
+    Started: Machine._started,
+    Done: Machine._done,
+    Failed: Machine._failed,
+    Yielded: Machine._yielded,
+    Returned: Machine._returned,
+    Raised: Machine._raised,
+    Tick: Machine._tick,
+    Stop: Machine._stop,
+}
+"""What each kind of event does; nothing else changes the machine."""

@@ -1,0 +1,295 @@
+"""
+Measurements: who needs which scores, which are known, queued or running.
+
+Guarantee: no (artifact, task, draw) is measured twice at once, nor again once it is known; and a
+requester that waits has at least one score missing.  Scores are answered in the order (candidate,
+task, draw), whatever the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+from headway.contracts import Artifact, Scores
+
+Key: TypeAlias = tuple[str, str, int]
+"""(content digest, task, draw)."""
+
+Requester: TypeAlias = tuple[str, int]
+"""Who waits: (what for, which one)."""
+
+FINAL_DRAW = 1 << 20
+"""Draws from here on are kept for final scores, which the gate never sees."""
+
+MAX_TRIES = 3
+"""How often a failing measurement is tried in all."""
+
+_KEPT = 256
+"""How many artifacts' scores are remembered, besides those that are waited for."""
+
+
+@attrs.define(eq=False)
+class Item:
+    """
+    One score that is wanted and not yet known.
+    """
+
+    key: Key
+    artifact: Artifact
+    waiters: set[Requester]
+    tries: int = 0
+    call: int | None = None
+
+
+@attrs.define(eq=False)
+class Wanted:
+    """
+    What a requester asked for.
+    """
+
+    candidates: tuple[Artifact, ...]
+    tasks: tuple[str, ...]
+    draws: range
+    missing: int = 0
+
+
+@attrs.define(eq=False)
+class Measuring:
+    """
+    The memo of scores and the queue of those that are wanted.
+    """
+
+    _memo: dict[str, dict[tuple[str, int], float]] = attrs.field(factory=dict, init=False)
+    _items: dict[Key, Item] = attrs.field(factory=dict, init=False)
+    _by_call: dict[int, Item] = attrs.field(factory=dict, init=False)
+    _queue: deque[Key] = attrs.field(factory=deque, init=False)
+    _background: deque[Key] = attrs.field(factory=deque, init=False)
+    _wanted: dict[Requester, Wanted] = attrs.field(factory=dict, init=False)
+    _given_up: dict[int, Key] = attrs.field(factory=dict, init=False)
+
+    def want(
+        self,
+        requester: Requester,
+        candidates: Iterable[Artifact],
+        tasks: Iterable[str],
+        draws: range,
+        *,
+        background: bool = False,
+    ) -> bool:
+        """
+        Ask for scores; True when all of them are known already.
+        """
+        wanted = Wanted(tuple(candidates), tuple(tasks), draws)
+        queue = self._background if background else self._queue
+        for artifact in wanted.candidates:
+            known = self._memo.get(artifact.digest, {})
+            for task in wanted.tasks:
+                for draw in draws:
+                    if (task, draw) not in known:
+                        self._want_one(
+                            requester, wanted, artifact, (artifact.digest, task, draw), queue
+                        )
+        self._wanted[requester] = wanted
+        return wanted.missing == 0
+
+    def _want_one(
+        self,
+        requester: Requester,
+        wanted: Wanted,
+        artifact: Artifact,
+        key: Key,
+        queue: deque[Key],
+    ) -> None:
+        item = self._items.get(key)
+        if item is None:
+            item = self._items[key] = Item(key, artifact, set())
+            queue.append(key)
+        elif item.call is None and queue is self._queue and key in self._background:
+            self._background.remove(key)
+            queue.append(key)
+        if requester not in item.waiters:
+            item.waiters.add(requester)
+            wanted.missing += 1
+
+    def take(self, requester: Requester) -> Scores:
+        """
+        The scores that a requester asked for, once none is missing.
+        """
+        wanted = self._wanted.pop(requester)
+        return tuple(
+            tuple(
+                self._memo[artifact.digest][task, draw]
+                for task in wanted.tasks
+                for draw in wanted.draws
+            )
+            for artifact in wanted.candidates
+        )
+
+    def next(self) -> Item | None:
+        """
+        The next score that somebody waits for; it stays queued until ``started``.
+        """
+        return self._items[self._queue[0]] if self._queue else None
+
+    def next_background(self) -> Item | None:
+        """
+        The next score that is only nice to have.
+        """
+        return self._items[self._background[0]] if self._background else None
+
+    def started(self, item: Item, call: int) -> None:
+        """
+        Note that the item, the first of its queue, is being measured by a call.
+        """
+        queue = self._queue if self._queue and self._queue[0] == item.key else self._background
+        queue.popleft()
+        item.call = call
+        item.tries += 1
+        self._by_call[call] = item
+
+    def done(self, call: int, score: float) -> list[Requester]:
+        """
+        Note a score; returns the requesters that miss nothing any more.
+        """
+        item = self._by_call.pop(call)
+        del self._items[item.key]
+        self.remember(item.key, score)
+        ready = []
+        for requester in sorted(item.waiters):
+            wanted = self._wanted[requester]
+            wanted.missing -= 1
+            if wanted.missing == 0:
+                ready.append(requester)
+        return ready
+
+    def remember(self, key: Key, score: float) -> None:
+        """
+        Keep a score, also one that came too late for whoever asked.
+        """
+        digest, task, draw = key
+        scores = self._memo.get(digest)
+        if scores is None:
+            self._forget_oldest()
+            scores = self._memo[digest] = {}
+        scores[task, draw] = score
+
+    def _forget_oldest(self) -> None:
+        if len(self._memo) < _KEPT:
+            return
+        needed = {c.digest for w in self._wanted.values() for c in w.candidates}
+        for digest in list(self._memo):
+            if digest not in needed:
+                del self._memo[digest]
+                return
+
+    def wanted(self, call: int) -> bool:
+        """
+        Whether somebody still waits for a running measurement.
+        """
+        return bool(self._by_call[call].waiters)
+
+    def failed(self, call: int, *, late: bool = False) -> list[Requester]:
+        """
+        Note a failure: the item is queued again, or given up; returns who can't be answered.
+
+        Args:
+            call: The call that failed.
+            late: It was given up at its deadline and may still bring a score.
+        """
+        item = self._by_call.pop(call)
+        item.call = None
+        if late:
+            self._given_up[call] = item.key
+        if item.waiters and item.tries < MAX_TRIES:
+            self._queue.append(item.key)
+            return []
+        del self._items[item.key]
+        return sorted(item.waiters)
+
+    def late(self, call: int, score: float) -> None:
+        """
+        Remember the score of a call that was given up, unless it is known or wanted again.
+        """
+        key = self._given_up.pop(call, None)
+        if key is not None and key not in self._items and self.score(key) is None:
+            self.remember(key, score)
+
+    def drop(self, requester: Requester) -> list[int]:
+        """
+        Forget a requester; returns the running calls that nobody waits for any more.
+        """
+        if self._wanted.pop(requester, None) is None:
+            return []
+        moot: list[int] = []
+        for item in [i for i in self._items.values() if requester in i.waiters]:
+            item.waiters.discard(requester)
+            if item.waiters:
+                continue
+            if item.call is None:
+                self._unqueue(item)
+            else:
+                moot.append(item.call)
+        return sorted(moot)
+
+    def _unqueue(self, item: Item) -> None:
+        del self._items[item.key]
+        for queue in (self._queue, self._background):
+            if item.key in queue:
+                queue.remove(item.key)
+
+    def abandon(self) -> None:
+        """
+        Forget everything that is wanted, queued or running; keep what is known.
+        """
+        self._wanted.clear()
+        self._items.clear()
+        self._by_call.clear()
+        self._queue.clear()
+        self._background.clear()
+
+    def mean(self, artifact: Artifact, tasks: Sequence[str]) -> float | None:
+        """
+        The mean over tasks of the gate's draws; None when a task has no score yet.
+        """
+        scores = self._memo.get(artifact.digest)
+        if scores is None:
+            return None
+        total = 0.0
+        for task in tasks:
+            first = scores.get((task, 0))
+            if first is None:
+                return None
+            more = [first]
+            while (score := scores.get((task, len(more)))) is not None:
+                more.append(score)
+            total += sum(more) / len(more)
+        return total / len(tasks)
+
+    def score(self, key: Key) -> float | None:
+        """
+        One known score, else None.
+        """
+        return self._memo.get(key[0], {}).get((key[1], key[2]))
+
+    @property
+    def queued(self) -> int:
+        """
+        How many scores are queued, those in the background included.
+        """
+        return len(self._queue) + len(self._background)
+
+    def validate(self) -> None:
+        """
+        Assert what the module promises.
+        """
+        for requester, wanted in self._wanted.items():
+            count = sum(requester in item.waiters for item in self._items.values())
+            assert count == wanted.missing, (requester, count, wanted.missing)
+        queued = [*self._queue, *self._background]
+        assert len(queued) == len(set(queued)), queued
+        assert {k for k, i in self._items.items() if i.call is None} == set(queued)
+        assert all(self._items[i.key] is i for i in self._by_call.values())

@@ -1,0 +1,258 @@
+"""
+The scores that a run reports: of the first head, of the head as it moves, and of the last one.
+
+Final scoring is inside the budget: its calls are reserved before anything starts, and its time, by
+the mean duration of the measurements so far, is kept back from ``max_seconds``.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Literal
+
+import attrs
+
+from headway.contracts import Fault, Snapshot
+from headway.machine._measuring import FINAL_DRAW, Item, Requester
+from headway.machine._state import State
+
+BASELINE: Requester = ("baseline", 0)
+FINAL: Requester = ("final", 0)
+TEST: Requester = ("test", 0)
+
+
+@attrs.frozen(kw_only=True)
+class Score:
+    """
+    A reported score.
+
+    Args:
+        mean: The mean over tasks and draws.
+        draws: Draws of each task; 0 when the source is ``gate``.
+        source: ``fresh`` draws, or the ``gate``'s last measurement.
+        scores: Every draw, in the order (task, draw); empty when the source is ``gate``.
+    """
+
+    mean: float
+    draws: int
+    source: Literal["fresh", "gate"]
+    scores: tuple[float, ...] = ()
+
+
+@attrs.define(eq=False)
+class Scoring:
+    """
+    What is reported, and what has been put aside to measure it.
+    """
+
+    state: State
+    baseline: Score | None = attrs.field(default=None, init=False)
+    final: Score | None = attrs.field(default=None, init=False)
+    test: Score | None = attrs.field(default=None, init=False)
+    over: bool = attrs.field(default=False, init=False)
+    _first: Snapshot | None = attrs.field(default=None, init=False)
+    _baseline_reserve: int = attrs.field(default=0, init=False)
+    _final_reserve: int = attrs.field(default=0, init=False)
+    _followed: int = attrs.field(default=-1, init=False)
+    _began: dict[int, float] = attrs.field(factory=dict, init=False)
+    _seconds: float = attrs.field(default=0.0, init=False)
+    _timed: int = attrs.field(default=0, init=False)
+
+    @property
+    def final_calls(self) -> int:
+        """
+        How many measurements final scoring takes at most.
+        """
+        config = self.state.config
+        draws = 1 if config.deterministic else config.final_draws
+        return draws * (len(config.held_out) + len(config.test))
+
+    def begin(self) -> None:
+        """
+        Put aside what is needed, and ask for the first head's scores.
+        """
+        state = self.state
+        self._first = state.head
+        wanted = len(state.config.held_out)
+        if not state.budget.reserve(wanted):
+            state.stop("max_calls")
+            return
+        self._baseline_reserve = wanted
+        if state.budget.reserve(self.final_calls):
+            self._final_reserve = self.final_calls
+        state.measuring.want(
+            BASELINE, (state.head.artifact,), state.config.held_out, range(1), background=True
+        )
+
+    def pays(self, item: Item) -> bool:
+        """
+        Whether this measurement's call has been put aside already.
+        """
+        if BASELINE not in item.waiters or item.tries or not self._baseline_reserve:
+            return False
+        self._baseline_reserve -= 1
+        return True
+
+    def began(self, call: int) -> None:
+        """
+        A measurement began.
+        """
+        self._began[call] = self.state.now
+
+    def ended(self, call: int) -> None:
+        """
+        A measurement ended well.
+        """
+        began = self._began.pop(call, None)
+        if began is not None:
+            self._seconds += self.state.now - began
+            self._timed += 1
+
+    def follow_head(self) -> None:
+        """
+        Ask, in the background, for the scores of a head that the target is held against.
+        """
+        state = self.state
+        version = state.head.version
+        if state.config.target_reward is None or self._followed == version:
+            return
+        state.measuring.drop(("head", self._followed))
+        self._followed = version
+        requester = ("head", version)
+        if state.measuring.want(
+            requester, (state.head.artifact,), state.config.held_out, range(1), background=True
+        ):
+            state.measuring.take(requester)
+
+    def target_reached(self) -> bool:
+        """
+        Whether the head's held-out reward is known and at the target.
+        """
+        target = self.state.config.target_reward
+        if target is None:
+            return False
+        reward = self.state.head_reward()
+        return reward is not None and reward >= target
+
+    def measured(self, requester: Requester) -> None:
+        """
+        All scores of one kind are known.
+        """
+        scores = self.state.measuring.take(requester)[0]
+        score = Score(
+            mean=sum(scores) / len(scores),
+            draws=len(scores) // self._tasks(requester),
+            source="fresh",
+            scores=scores,
+        )
+        if requester == BASELINE:
+            self.baseline = score
+            self._release_baseline()
+        elif requester == FINAL:
+            self.final = score
+        elif requester == TEST:
+            self.test = score
+        self._close()
+
+    def _tasks(self, requester: Requester) -> int:
+        config = self.state.config
+        return len(config.test if requester == TEST else config.held_out)
+
+    def _close(self) -> None:
+        wants_test = bool(self.state.config.test)
+        if self.state.phase == "scoring" and self.final and (self.test or not wants_test):
+            self.over = True
+
+    def unmeasured(self, requester: Requester, fault: Fault) -> None:
+        """
+        A score of one kind can't be had.
+        """
+        self.state.measuring.drop(requester)
+        if requester == BASELINE:
+            self._release_baseline()
+            self.state.stop("error", fault)
+        elif requester in (FINAL, TEST):
+            self.forgo()
+
+    def finish(self) -> None:
+        """
+        Take the final scores, if their calls were put aside.
+        """
+        state = self.state
+        config = state.config
+        self._release_baseline()
+        if not self._final_reserve:
+            self.forgo()
+            return
+        state.budget.release(self._final_reserve)
+        self._final_reserve = 0
+        draws = range(1) if config.deterministic else self._fresh
+        artifacts = (state.head.artifact,)
+        wanted = [(FINAL, config.held_out)] + ([(TEST, config.test)] if config.test else [])
+        ready = [r for r, tasks in wanted if state.measuring.want(r, artifacts, tasks, draws)]
+        for requester in ready:
+            self.measured(requester)
+
+    @property
+    def _fresh(self) -> range:
+        return range(FINAL_DRAW, FINAL_DRAW + self.state.config.final_draws)
+
+    def forgo(self) -> None:
+        """
+        Report what the gate measured last, instead of what can't be measured any more.
+        """
+        self._release_baseline()
+        if self.state.phase != "scoring":
+            return
+        reward = self.state.head_reward()
+        if self.final is None and reward is not None:
+            self.final = Score(mean=reward, draws=0, source="gate")
+        self.over = True
+
+    def _release_baseline(self) -> None:
+        self.state.budget.release(self._baseline_reserve)
+        self._baseline_reserve = 0
+
+    @property
+    def kept_back(self) -> float:
+        """
+        Seconds kept back from ``max_seconds`` for final scoring.
+        """
+        if not self._timed:
+            return 0.0
+        rounds = ceil(self.final_calls / self.state.config.slots)
+        return self._seconds / self._timed * rounds
+
+    @property
+    def next_deadline(self) -> float | None:
+        """
+        When the run's time is up next.
+        """
+        limit = self.state.config.max_seconds
+        if limit is None or self.state.phase == "finished":
+            return None
+        if self.state.phase in ("running", "draining"):
+            return self._search_ends(limit)
+        return limit if self.state.phase == "scoring" else limit + self.state.config.shutdown_grace
+
+    def _search_ends(self, limit: float) -> float:
+        return max(limit - self.kept_back, limit / 2)
+
+    def time_is_up(self) -> bool:
+        """
+        Whether the search must end now; forgoes final scoring when even its time is over.
+        """
+        limit = self.state.config.max_seconds
+        if limit is None:
+            return False
+        if self.state.phase == "scoring" and self.state.now >= limit:
+            self.forgo()
+        searching = self.state.phase in ("running", "draining")
+        return searching and self.state.now >= self._search_ends(limit)
+
+    def overtime(self) -> bool:
+        """
+        Whether even a commit on its way is not waited for any more.
+        """
+        limit = self.state.config.max_seconds
+        return limit is not None and self.state.now >= limit + self.state.config.shutdown_grace

@@ -1,0 +1,63 @@
+"""
+Slots: how much work may run at once, and what runs.
+
+Guarantee: at most ``capacity`` calls run, and a slot is freed exactly once per call.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import attrs
+
+from headway.machine._calls import Call
+
+
+@attrs.define(eq=False)
+class Slots:
+    """
+    The provider's capacity, and the calls that occupy it.
+    """
+
+    capacity: int
+    running: dict[int, Call] = attrs.field(factory=dict, init=False)
+    _deadlines: list[tuple[float, int]] = attrs.field(factory=list, init=False)
+
+    @property
+    def free(self) -> int:
+        """
+        How many more calls may start.
+        """
+        return self.capacity - len(self.running)
+
+    def start(self, call: Call, deadline: float | None) -> None:
+        """
+        Occupy a slot.
+        """
+        self.running[call.id] = call
+        if deadline is not None:
+            heappush(self._deadlines, (deadline, call.id))
+
+    def end(self, call: int) -> Call | None:
+        """
+        Free a call's slot; None when it is free already.
+        """
+        return self.running.pop(call, None)
+
+    def overdue(self, now: float) -> Call | None:
+        """
+        A running call whose deadline has come; its slot stays occupied until ``end``.
+        """
+        deadline = self.next_deadline
+        if deadline is None or deadline > now:
+            return None
+        return self.running[self._deadlines[0][1]]
+
+    @property
+    def next_deadline(self) -> float | None:
+        """
+        The earliest deadline of a running call.
+        """
+        while self._deadlines and self._deadlines[0][1] not in self.running:
+            heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None

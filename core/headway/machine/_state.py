@@ -1,0 +1,176 @@
+"""
+What all of the machine's parts share, and the few ways in which it changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, TypeAlias
+
+import attrs
+
+from headway.backpressure import Backpressure
+from headway.buffer import EvidenceBuffer
+from headway.contracts import (
+    Card,
+    CardDecided,
+    Decision,
+    DecisionKind,
+    Fault,
+    FaultSeen,
+    HeadCommitted,
+    Json,
+    Snapshot,
+)
+from headway.gate import Gate
+from headway.machine._budget import Budget
+from headway.machine._calls import Call
+from headway.machine._config import STOPS_DRAINING, MachineConfig
+from headway.machine._digest import RunDigest
+from headway.machine._instructions import Abandon, Instruction, Notify, Run
+from headway.machine._lookups import Lookups
+from headway.machine._measuring import Measuring
+from headway.machine._slots import Slots
+from headway.machine._tally import Tally
+from headway.merger import Merger
+
+Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
+
+_ROLLOUT_KINDS = ("rollout", "propose", "verify")
+
+
+@attrs.define(eq=False, kw_only=True)
+class State:
+    """
+    The machine's shared state.
+
+    Args:
+        config: The machine's options.
+        gate: The lag gate.
+        merger: Judges cards.
+        backpressure: Bounds what is stale or carried.
+        lookups: The plug-ins' quick answers.
+    """
+
+    config: MachineConfig
+    gate: Gate
+    merger: Merger
+    backpressure: Backpressure
+    lookups: Lookups
+    buffer: EvidenceBuffer = attrs.field(factory=EvidenceBuffer)
+    measuring: Measuring = attrs.field(factory=Measuring)
+    tally: Tally = attrs.field(factory=Tally)
+    digest: RunDigest = attrs.field(factory=RunDigest)
+    budget: Budget = attrs.field(init=False)
+    slots: Slots = attrs.field(init=False)
+    phase: Phase = "new"
+    stop_reason: str | None = None
+    error: Fault | None = None
+    now: float = 0.0
+    head: Snapshot = attrs.field(init=False)
+    memory: Json = None
+    out: list[Instruction] = attrs.field(factory=list)
+    calls: int = 0
+    plugin_errors: Counter[str] = attrs.field(factory=Counter)
+
+    def __attrs_post_init__(self) -> None:
+        self.budget = Budget(self.config.max_rollouts, self.config.max_calls)
+        self.slots = Slots(self.config.slots)
+
+    def next_call(self) -> int:
+        """
+        The id of the next call.
+        """
+        self.calls += 1
+        return self.calls - 1
+
+    def start(self, call: Call) -> None:
+        """
+        Start a call in a free slot; a paid one has been reserved before.
+        """
+        rollout = call.kind in _ROLLOUT_KINDS
+        timeout = self.config.rollout_timeout if rollout else self.config.eval_timeout
+        self.slots.start(call, None if timeout is None else self.now + timeout)
+        if call.paid:
+            self.budget.spend()
+            self.tally.calls[call.kind] += 1
+        self.out.append(Run(call))
+
+    def abandon(self, call: int) -> None:
+        """
+        Give a running call up: its slot is free, its answer would be late.
+        """
+        self.slots.end(call)
+        self.out.append(Abandon(call))
+
+    def decide(self, number: int, kind: DecisionKind, reason: str = "") -> Card:
+        """
+        Decide a card: it leaves the buffer, and what became of it is counted, once.
+        """
+        judged = self.buffer.seen(number)
+        card = self.buffer.settle(number)
+        decision = Decision(card=number, kind=kind, reason=reason, version=self.head.version)
+        self.tally.decisions[f"{kind}:{reason}" if kind == "discarded" else kind] += 1
+        if judged:
+            self.tally.etas[card.eta] += 1
+        if kind == "committed":
+            self.tally.committed_etas[card.eta] += 1
+        self.digest.decide(decision, card.digest)
+        self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
+        return card
+
+    def publish(self, head: Snapshot, cards: tuple[Card, ...]) -> None:
+        """
+        Make an acknowledged version the head.
+        """
+        self.head = head
+        self.merger.committed(head.version, {key for card in cards for key in card.keys})
+        self.digest.commit(head.version, head.digest)
+        numbers = tuple(card.number for card in cards)
+        self.out.append(Notify(HeadCommitted(now=self.now, head=head, cards=numbers)))
+
+    def fault(self, fault: Fault) -> None:
+        """
+        Count something that went wrong, and tell.
+        """
+        self.tally.fault(fault)
+        self.out.append(Notify(FaultSeen(now=self.now, fault=fault)))
+
+    def plugin_fault(self, fault: Fault) -> None:
+        """
+        Contain a plug-in's fault; the second in a row from one plug-in ends the run.
+        """
+        self.fault(fault)
+        self.plugin_errors[fault.where] += 1
+        if self.plugin_errors[fault.where] >= 2:  # noqa: PLR2004 - the rule is "two in a row"
+            self.stop("error", fault)
+
+    def plugin_worked(self, kind: str) -> None:
+        """
+        A plug-in worked: its faults are no longer in a row.
+        """
+        if self.plugin_errors:
+            del self.plugin_errors[kind]
+
+    def stop(self, reason: str, fault: Fault | None = None) -> None:
+        """
+        Begin to end the run; the first reason wins.
+        """
+        if self.stop_reason is not None:
+            return
+        self.stop_reason = reason
+        self.error = fault
+        self.phase = "draining" if reason in STOPS_DRAINING else "halting"
+
+    @property
+    def running(self) -> bool:
+        """
+        Whether new rollouts may still start.
+        """
+        return self.phase == "running"
+
+    def head_reward(self) -> float | None:
+        """
+        The head's mean held-out reward, when every held-out task has a score.
+        """
+        return self.measuring.mean(self.head.artifact, self.config.held_out)

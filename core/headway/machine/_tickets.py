@@ -1,0 +1,382 @@
+"""
+Tickets: admission, the calls that each makes in turn, and how its ending is applied.
+
+A ticket runs ``rollout``, then ``propose`` when it was not solved, then ``verify`` when a change was
+proposed.  Each next call starts in the slot that the one before it freed.  Under an ordered gate,
+endings wait until the window is complete and are applied in ticket order; else at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+
+import attrs
+
+from headway.contracts import (
+    Card,
+    CompletionKind,
+    Fault,
+    Outcome,
+    Proposal,
+    Snapshot,
+    Ticket,
+    TicketEnded,
+    Work,
+)
+from headway.gate import GateView
+from headway.machine._calls import Call, CallValue, ProposeCall, RolloutCall, VerifyCall
+from headway.machine._flights import Flight, TaskQueue, Workers
+from headway.machine._instructions import Notify
+from headway.machine._lookups import LookupRaised
+from headway.machine._state import State
+
+
+@attrs.define(eq=False)
+class Tickets:
+    """
+    The tickets in flight and all that admission depends on.
+    """
+
+    state: State
+    flights: dict[int, Flight] = attrs.field(factory=dict, init=False)
+    running: int = attrs.field(default=0, init=False)
+    workers: Workers = attrs.field(init=False)
+    queue: TaskQueue = attrs.field(init=False)
+    finished: int = attrs.field(default=0, init=False)
+    _ended: list[int] = attrs.field(factory=list, init=False)
+    _solved_at: dict[str, int] = attrs.field(factory=dict, init=False)
+    _barren: set[str] = attrs.field(factory=set, init=False)
+    _barren_at: int = attrs.field(default=0, init=False)
+    _stragglers: list[tuple[float, int]] = attrs.field(factory=list, init=False)
+
+    def begin(self, head: Snapshot) -> None:
+        """
+        Open the worker places on the first head.
+        """
+        config = self.state.config
+        self.workers = Workers([head] * config.n_workers)
+        self.queue = TaskQueue(config.train, config.seed)
+
+    def view(self, *, sweeping: bool, quiet: bool = False) -> GateView:
+        """
+        What the gate decides on.
+        """
+        state = self.state
+        buffer = state.buffer
+        return GateView(
+            self.running,
+            len(self.flights),
+            buffer.undecided,
+            buffer.waiting,
+            len(buffer),
+            self.finished,
+            sweeping,
+            state.phase == "draining",
+            quiet,
+        )
+
+    def admit(self, view: GateView) -> bool:
+        """
+        Admit one ticket if gate, budget and plug-ins allow it; False when nothing changed.
+        """
+        state = self.state
+        if self.workers.next is None or not state.gate.admit(view):
+            return False
+        if not state.budget.rollouts_left:
+            state.stop("max_iters")
+            return False
+        if not state.budget.reserve(state.config.calls_per_ticket):
+            state.stop("max_calls")
+            return False
+        try:
+            self._launch(*self._look_up(self.workers.next))
+        except LookupRaised as raised:
+            state.budget.release(state.config.calls_per_ticket)
+            state.plugin_fault(raised.fault)
+            return state.running
+        return True
+
+    def _look_up(self, worker: int) -> tuple[Ticket, Snapshot, Work, str, float | None]:
+        state = self.state
+        held = self.workers.held[worker]
+        head = state.head
+        base = head if state.gate.base(held.version, head.version) == head.version else held
+        ticket = Ticket(
+            number=state.tally.tickets, base=base.version, worker=worker, seed=state.config.seed
+        )
+        work = state.lookups.select(ticket, base, state.memory)
+        if work.task is not None and work.task not in self.queue.train:
+            text = f"select chose {work.task!r}, which is no training task"
+            raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
+        task = work.task or state.lookups.pick(self.queue.book)
+        return ticket, base, work, task, state.lookups.estimate()
+
+    def _launch(
+        self, ticket: Ticket, base: Snapshot, work: Work, task: str, seconds: float | None
+    ) -> None:
+        state = self.state
+        late = None if seconds is None else state.now + seconds * state.config.straggler_factor
+        source = base if work.parent is None else Snapshot(base.version, work.parent)
+        self.workers.occupy(base)
+        state.gate.admitted()
+        state.budget.rollouts += 1
+        state.tally.tickets += 1
+        state.plugin_worked("aggregator")
+        if work.task is None:
+            self.queue.took(task)
+        self.flights[ticket.number] = Flight(
+            ticket, task, work, source, state.config.calls_per_ticket, state.now, late
+        )
+        self.running += 1
+        if late is not None:
+            heappush(self._stragglers, (late, ticket.number))
+        self._start(
+            self.flights[ticket.number],
+            RolloutCall(state.next_call(), ticket, source.artifact, task, work.payload),
+        )
+
+    def _start(self, flight: Flight, call: Call) -> None:
+        flight.reserved -= 1
+        self.state.start(call)
+
+    def done(self, number: int, value: CallValue) -> None:
+        """
+        The ticket's running call gave a value.
+        """
+        flight = self.flights[number]
+        _AFTER[flight.phase](self, flight, value)
+
+    def _rolled_out(self, flight: Flight, value: CallValue) -> None:
+        assert isinstance(value, Outcome)
+        state = self.state
+        flight.outcome = value
+        if value.reward >= state.config.solved:
+            self._note_solved(flight)
+            self._end(flight, "ok")
+            return
+        own = flight.work.parent is not None or state.config.bind == "early"
+        flight.base = base = flight.source if own else state.head
+        if base.version > flight.source.version and self._mended(flight.task):
+            self._end(flight, "ok")
+            return
+        flight.phase = "propose"
+        call = ProposeCall(
+            state.next_call(),
+            flight.ticket,
+            base.artifact,
+            flight.task,
+            flight.work.payload,
+            value,
+        )
+        self._start(flight, call)
+
+    def _note_solved(self, flight: Flight) -> None:
+        if flight.work.parent is None:
+            known = self._solved_at.get(flight.task, -1)
+            self._solved_at[flight.task] = max(known, flight.source.version)
+
+    def _mended(self, task: str) -> bool:
+        return self._solved_at.get(task) == self.state.head.version
+
+    def _proposed(self, flight: Flight, value: CallValue) -> None:
+        state = self.state
+        if value is None:
+            self._end(flight, "ok")
+            return
+        assert isinstance(value, Proposal)
+        if value.no_op:
+            state.tally.no_ops += 1
+            self._end(flight, "ok")
+            return
+        flight.proposal = value
+        base = flight.base
+        assert base is not None
+        if not state.config.self_verify or base.artifact is not flight.source.artifact:
+            self._end(flight, "ok")
+            return
+        flight.phase = "verify"
+        call = VerifyCall(
+            state.next_call(),
+            flight.ticket,
+            base.artifact,
+            flight.task,
+            flight.work.payload,
+            value.diff,
+        )
+        self._start(flight, call)
+
+    def _verified(self, flight: Flight, value: CallValue) -> None:
+        assert isinstance(value, Outcome)
+        assert flight.outcome is not None
+        flight.delta = value.reward - flight.outcome.reward
+        self._end(flight, "ok")
+
+    def failed(self, number: int, completion: CompletionKind, fault: Fault | None) -> None:
+        """
+        The ticket's running call failed, was invalid, or ran out of time.
+        """
+        flight = self.flights[number]
+        flight.proposal = None
+        flight.fault = fault
+        self._end(flight, completion)
+
+    def _end(self, flight: Flight, completion: CompletionKind) -> None:
+        flight.phase = "ended"
+        flight.completion = completion
+        flight.ended = self.state.now
+        self.running -= 1
+        self.workers.free(flight.ticket.worker)
+        self._ended.append(flight.ticket.number)
+
+    def apply_ended(self, *, sweeping: bool) -> bool:
+        """
+        Apply what has ended, if the gate lets it be applied; False when nothing changed.
+        """
+        if not self._ended:
+            return False
+        state = self.state
+        if not state.gate.ordered:
+            self._apply_all(self._ended)
+            return True
+        open_window = state.running and state.gate.admit(self.view(sweeping=sweeping))
+        if self.running or open_window:
+            return False
+        self._apply_all(sorted(self._ended))
+        state.gate.applied()
+        state.tally.rounds += 1
+        if state.tally.rounds == state.config.max_rounds:
+            state.stop("rounds")
+        return True
+
+    def _apply_all(self, numbers: list[int]) -> None:
+        self._ended = []
+        for number in numbers:
+            self._apply(self.flights.pop(number))
+
+    def _apply(self, flight: Flight) -> None:
+        state = self.state
+        completion = flight.completion
+        assert completion is not None
+        state.budget.release(flight.reserved)
+        state.tally.completions[completion] += 1
+        if flight.fault is not None:
+            state.fault(flight.fault)
+        if completion == "ok":
+            self._learn(flight)
+        else:
+            if flight.work.task is None:
+                self.queue.again(flight.task)
+            self._count_error(flight, completion)
+        reward = None if flight.outcome is None else flight.outcome.reward
+        notice = TicketEnded(
+            now=state.now,
+            ticket=flight.ticket.number,
+            task=flight.task,
+            completion=completion,
+            reward=reward,
+        )
+        state.out.append(Notify(notice))
+
+    def _learn(self, flight: Flight) -> None:
+        state = self.state
+        try:
+            state.lookups.observe(flight.ended - flight.started)
+        except LookupRaised as raised:
+            state.plugin_fault(raised.fault)
+        if state.buffer.waiting:
+            self.finished += 1
+        if flight.proposal is not None:
+            self._make_card(flight, flight.proposal)
+        self._note_barren(flight)
+
+    def _make_card(self, flight: Flight, proposal: Proposal) -> None:
+        state = self.state
+        assert flight.base is not None
+        assert flight.outcome is not None
+        card = Card(
+            number=state.tally.cards,
+            tickets=(flight.ticket.number,),
+            task=flight.task,
+            base=flight.base.version,
+            parent=flight.work.parent,
+            payload=flight.work.payload,
+            diff=proposal.diff,
+            digest=proposal.digest,
+            keys=proposal.keys,
+            contract_breaking=proposal.contract_breaking,
+            reward=flight.outcome.reward,
+            delta=flight.delta,
+        )
+        state.tally.cards += 1
+        state.buffer.put(card)
+        if proposal.size > state.config.max_proposal_bytes:
+            state.decide(card.number, "discarded", "oversized")
+
+    def _note_barren(self, flight: Flight) -> None:
+        head = self.state.head.version
+        if self._barren_at != head:
+            self._barren.clear()
+            self._barren_at = head
+        if flight.work.parent is not None or flight.source.version != head:
+            return
+        if flight.proposal is None:
+            self._barren.add(flight.task)
+        else:
+            self._barren.discard(flight.task)
+
+    @property
+    def exhausted(self) -> bool:
+        """
+        Whether every training task was rolled out at this head and none brought a proposal.
+        """
+        return (
+            self.state.config.deterministic
+            and self._barren_at == self.state.head.version
+            and len(self._barren) == len(self.queue.train)
+        )
+
+    def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
+        state = self.state
+        done = state.tally.completions
+        if done["ok"] or completion in ("cancelled", "abandoned"):
+            return
+        bearable = state.config.max_worker_errors
+        self.workers.erred(flight.ticket.worker, bearable)
+        all_retired = self.workers.retired == state.config.n_workers
+        if all_retired or done["invalid"] == sum(done.values()) >= bearable:
+            state.stop("error", flight.fault)
+
+    def count_stragglers(self) -> None:
+        """
+        Count the rollouts that have overrun their prediction by now, each once.
+        """
+        while self._stragglers and self._stragglers[0][0] <= self.state.now:
+            flight = self.flights.get(heappop(self._stragglers)[1])
+            if flight is not None and flight.phase != "ended":
+                self.state.tally.stragglers += 1
+
+    @property
+    def next_straggler(self) -> float | None:
+        """
+        When the next rollout may become a straggler.
+        """
+        return self._stragglers[0][0] if self._stragglers else None
+
+    def give_up(self, completion: CompletionKind) -> None:
+        """
+        End every ticket in flight now; those that ended before are applied as they are.
+        """
+        for flight in self.flights.values():
+            if flight.phase != "ended":
+                flight.proposal = None
+                self._end(flight, completion)
+        self._apply_all(sorted(self._ended))
+
+
+_AFTER: dict[str, Callable[[Tickets, Flight, CallValue], None]] = {
+    "rollout": Tickets._rolled_out,  # noqa: SLF001 - the table of this class's own transitions
+    "propose": Tickets._proposed,  # noqa: SLF001
+    "verify": Tickets._verified,  # noqa: SLF001
+}
+"""What follows a finished call, by the ticket's phase."""

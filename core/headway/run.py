@@ -1,0 +1,333 @@
+"""
+``run``: from a domain and options to a result.
+
+It looks up the parts, builds the machine and its gate, and hands both to a driver.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from headway._report import Recorder, build_result
+from headway.backpressure import Backpressure
+from headway.contracts import Aggregator, Artifact, Domain, Notice, Observer, RunStarted, Splits
+from headway.drivers import DRIVE, Drive, Engine, StepHost, Telling, Workbench
+from headway.errors import OptionError
+from headway.gate import Barrier, Gate, LagGate
+from headway.journal import Journal
+from headway.machine import Machine, MachineConfig, PluginLookups, Started
+from headway.options import RunOptions, make_options
+from headway.registry import Registry
+from headway.result import Result
+
+FEW_HELD_OUT = 8
+"""Fewer held-out tasks than this are worth a warning."""
+
+FEWEST_TASKS = 4
+FEW_PROPOSALS = 3
+
+
+@attrs.frozen(kw_only=True)
+class Prepared:
+    """
+    A run that is ready to start: everything was looked up and checked.
+    """
+
+    options: RunOptions
+    splits: Splits
+    engine: Engine
+    started: Started
+    recorder: Recorder
+
+
+def run(
+    domain: Domain,
+    *,
+    registry: Registry | None = None,
+    observers: Iterable[Observer] = (),
+    journal: Journal | None = None,
+    **options: Any,
+) -> Result:
+    """
+    Improve a domain's artifact until a limit, a target or the end of what can be found.
+
+    Args:
+        domain: What is improved.
+        registry: Where names are looked up; by default the built-in parts and installed plug-ins.
+        observers: Told every notice, on one thread at a time.
+        journal: Keeps every event, when given.
+        options: See ``RunOptions``; the domain's ``defaults`` stand where none is given.
+
+    Raises:
+        UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
+        PluginError: a plug-in that was asked for can't be loaded.
+    """
+    prepared = prepare(
+        domain,
+        make_options(options, domain.defaults),
+        registry=registry or Registry.discover(),
+        observers=observers,
+        journal=journal,
+    )
+    return finish(prepared)
+
+
+def prepare(
+    domain: Domain,
+    options: RunOptions,
+    *,
+    registry: Registry,
+    observers: Iterable[Observer] = (),
+    journal: Journal | None = None,
+) -> Prepared:
+    """
+    Look up and check everything that a run needs; run nothing.
+    """
+    if options.driver == "simulated":
+        domain = domain.virtual()
+    splits = domain.tasks()
+    config = _config(domain, splits, options)
+    initial = Artifact(domain.initial())
+    parts = _Parts.look_up(registry, options, initial)
+    notes = _notes(options, config)
+    opening = RunStarted(
+        run=domain.name,
+        mode=options.mode,
+        driver=options.driver,
+        seed=options.seed,
+        choices=parts.choices,
+        notes=notes,
+        limits=options.limits,
+    )
+    recorder = Recorder()
+    engine = _engine(domain, config, options, parts, splits, opening, journal)
+    engine.tell = Telling(_watchers(parts, registry, observers, recorder))
+    for note in notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
+    started = Started(0.0, parts.ledger.snapshot())
+    return Prepared(
+        options=options, splits=splits, engine=engine, started=started, recorder=recorder
+    )
+
+
+def finish(prepared: Prepared) -> Result:
+    """
+    Run what was prepared and report it.
+    """
+    engine, options = prepared.engine, prepared.options
+    engine.tell(engine.opening)
+    own = options.durations
+    durations = engine.bench.domain.durations() if own is None else own
+    drive = Drive(slots=options.capacity, seed=options.seed, durations=durations)
+    DRIVE[options.driver](engine, prepared.started, drive)
+    result = build_result(engine, prepared.recorder)
+    engine.bench.ledger.close()
+    return result
+
+
+@attrs.frozen(kw_only=True)
+class _Parts:
+    """
+    The plug-ins of one run.
+    """
+
+    aggregator: Any
+    policy: Any
+    sampler: Any
+    estimator: Any
+    ledger: Any
+    choices: Mapping[str, str]
+    distributions: tuple[str, ...]
+
+    @classmethod
+    def look_up(cls, registry: Registry, options: RunOptions, initial: Artifact) -> _Parts:
+        registry.freeze()
+        kinds = {
+            "aggregator": options.aggregator,
+            "policy": options.policy,
+            "sampler": options.sampler,
+            "estimator": options.estimator,
+            "ledger": options.ledger,
+        }
+        names = {"policy": "staleness policy", "estimator": "duration estimator"}
+        made: dict[str, Any] = {}
+        choices: dict[str, str] = {}
+        distributions: list[str] = []
+        for place, spec in kinds.items():
+            kind = names.get(place, place)
+            more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
+            made[place] = registry.create(kind, spec, **more)
+            choice = registry.describe(kind, spec)
+            choices[kind] = str(choice)
+            distributions.append(choice.distribution)
+        return cls(
+            **made, choices=choices, distributions=tuple(d for d in distributions if d)
+        )
+
+
+def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
+    _check_splits(splits)
+    _check_target(domain, options)
+    _check_limits(options)
+    return MachineConfig(
+        seed=options.seed,
+        train=tuple(task.id for task in splits.train),
+        held_out=tuple(task.id for task in splits.held_out),
+        test=tuple(task.id for task in splits.test),
+        deterministic=domain.deterministic,
+        solved=domain.solved,
+        n_workers=options.n_workers,
+        slots=options.capacity,
+        bind=options.bind,
+        self_verify=options.self_verify,
+        final_draws=options.final_draws,
+        max_proposal_bytes=options.max_proposal_bytes,
+        max_worker_errors=options.max_worker_errors,
+        max_rollouts=options.max_rollouts,
+        max_calls=options.max_calls,
+        max_rounds=options.rounds if options.mode == "sync" else None,
+        max_seconds=options.max_seconds,
+        shutdown_grace=options.shutdown_grace,
+        target_reward=options.target_reward,
+        patience=options.patience,
+        rollout_timeout=options.rollout_timeout,
+        eval_timeout=options.eval_timeout,
+        straggler_factor=options.straggler_factor,
+    )
+
+
+def _check_splits(splits: Splits) -> None:
+    tasks = [*splits.train, *splits.held_out]
+    seen: set[str] = set()
+    for task in [*tasks, *splits.test]:
+        if task.id in seen:
+            raise OptionError("tasks", task.id, "This id occurs twice; give every task its own.")
+        seen.add(task.id)
+    if len(tasks) < FEWEST_TASKS:
+        remedy = f"Give at least {FEWEST_TASKS} training and held-out tasks together."
+        raise OptionError("tasks", len(tasks), remedy)
+    for name in ("train", "held_out"):
+        count = len(getattr(splits, name))
+        if count < 2:  # noqa: PLR2004 - one item shows no spread
+            raise OptionError(f"tasks.{name}", count, "Give at least 2 tasks on each side.")
+
+
+def _check_target(domain: Domain, options: RunOptions) -> None:
+    target, (low, high) = options.target_reward, domain.reward_range
+    if target is not None and not low <= target <= high:
+        remedy = f"Give a reward within {domain.name}'s range, {low:g} to {high:g}."
+        raise OptionError("target_reward", target, remedy)
+
+
+def _check_limits(options: RunOptions) -> None:
+    if not options.limits:
+        remedy = "Give max_rollouts, max_calls, max_seconds, rounds, target_reward or patience."
+        raise OptionError("limits", None, f"Nothing would end this run. {remedy}")
+
+
+def _notes(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
+    notes: list[str] = []
+    held_out = len(config.held_out)
+    if held_out < FEW_HELD_OUT:
+        notes.append(
+            f"{held_out} held-out tasks: the smallest difference in mean reward that one task can "
+            f"make is {1 / held_out:.3f} of the reward range; {FEW_HELD_OUT} or more are better"
+        )
+    if config.max_calls is not None:
+        notes += _call_notes(config, config.max_calls)
+    if options.mode == "async" and options.rounds is not None:
+        notes.append(f"rounds={options.rounds} has no meaning in async mode and is ignored")
+    return tuple(notes)
+
+
+def _call_notes(config: MachineConfig, max_calls: int) -> list[str]:
+    held_out = len(config.held_out)
+    draws = 1 if config.deterministic else config.final_draws
+    final = draws * (held_out + len(config.test))
+    left = max_calls - held_out - final
+    if left < 0:
+        final, left = 0, max_calls - held_out
+        text = "too few to score the final state; its reward will be the gate's last measurement"
+        notes = [f"max_calls={max_calls}: {text}"]
+    else:
+        notes = []
+    if left < 0:
+        remedy = f"Give at least {held_out + config.calls_per_ticket}: the baseline takes {held_out}."
+        raise OptionError("max_calls", max_calls, remedy)
+    proposals = left // (config.calls_per_ticket + held_out)
+    if proposals < FEW_PROPOSALS:
+        notes.append(f"max_calls={max_calls} affords about {proposals} proposals that are measured")
+    return notes
+
+
+def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
+    if options.mode == "sync":
+        size = options.n_workers if options.round_size is None else options.round_size
+        return Barrier(n_workers=options.n_workers, round_size=size)
+    return LagGate(
+        n_workers=options.n_workers,
+        async_ratio=options.async_ratio,
+        batch=aggregator.batch,
+        max_wait_rounds=options.max_wait_rounds,
+        resync="lag" if options.resync == "lag" else "commit",
+    )
+
+
+def _engine(
+    domain: Domain,
+    config: MachineConfig,
+    options: RunOptions,
+    parts: _Parts,
+    splits: Splits,
+    opening: RunStarted,
+    journal: Journal | None,
+) -> Engine:
+    lookups = PluginLookups(
+        aggregator=parts.aggregator,
+        policy=parts.policy,
+        sampler=parts.sampler,
+        estimator=parts.estimator,
+    )
+    machine = Machine(
+        config,
+        gate=_gate(options, parts.aggregator),
+        alpha=max(1, options.async_ratio) if options.alpha is None else options.alpha,
+        backpressure=Backpressure(
+            stall_patience=options.stall_patience, carry_limit=options.carry_limit
+        ),
+        lookups=lookups,
+    )
+    tasks = {task.id: task for task in (*splits.train, *splits.held_out, *splits.test)}
+    return Engine(
+        machine=machine,
+        lookups=lookups,
+        steps=StepHost(parts.aggregator, domain, config),
+        bench=Workbench(domain=domain, ledger=parts.ledger, tasks=tasks, seed=options.seed),
+        tell=Telling(()),
+        opening=opening,
+        journal=journal,
+        validate=options.validate,
+    )
+
+
+def _watchers(
+    parts: _Parts, registry: Registry, observers: Iterable[Observer], recorder: Recorder
+) -> tuple[Observer, ...]:
+    hooks = registry.hooks_for(parts.distributions)
+    watchers: list[Observer] = [recorder, *observers]
+    if hooks:
+        watchers.append(_telling_hooks(hooks.notify))
+    return tuple(watchers)
+
+
+def _telling_hooks(notify: Callable[[Notice], tuple[Exception, ...]]) -> Observer:
+    def tell(notice: Notice) -> None:
+        raised = notify(notice)
+        if raised:
+            raise raised[0]
+
+    return tell
