@@ -1,0 +1,148 @@
+"""
+A small domain for tests: guess the hidden value of each key.
+
+It needs nothing, takes no time, and shows what a search meets: right, wrong, conflicting, empty and
+useless proposals, tasks that are solved, and a reward that is the same at every draw or is not.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from headway.contracts import Domain, Json, Outcome, Splits, Task
+from headway.keyed import keyed_int, keyed_rng
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class ToyDomain(Domain):
+    """
+    A state maps keys to numbers; a task wants the hidden number of some keys.
+
+    A rollout's reward is the share of its task's keys that are right.  A proposal sets one key that
+    its task found wrong, sometimes a second one at random.
+
+    Args:
+        n_keys: How many keys there are, at most 26.
+        n_values: How many values a key may have; 0 is never the hidden one.
+        n_tasks: How many tasks each of the training, held-out and test side has.
+        width: How many keys a task wants.
+        right: The share of proposals that are right about the key they are made for.
+        silent: The share of rollouts after which nothing is proposed.
+        useless: The share of proposals that change nothing.
+        breaking: The share of proposals that break a contract.
+        noise: The share of rollouts and measurements that come out as 0; above 0, rewards are not
+            deterministic.
+    """
+
+    name = "toy"
+    options: ClassVar[Mapping[str, str]] = {
+        "n_keys": "how many keys there are",
+        "n_values": "how many values a key may have",
+        "n_tasks": "how many tasks each side has",
+        "width": "how many keys a task wants",
+        "right": "share of proposals that are right",
+        "silent": "share of rollouts without a proposal",
+        "useless": "share of proposals that change nothing",
+        "breaking": "share of proposals that break a contract",
+        "noise": "share of rewards that come out as 0",
+    }
+
+    def __init__(
+        self,
+        *,
+        n_keys: int = 8,
+        n_values: int = 5,
+        n_tasks: int = 12,
+        width: int = 2,
+        right: float = 0.4,
+        silent: float = 0.1,
+        useless: float = 0.1,
+        breaking: float = 0.0,
+        noise: float = 0.0,
+    ) -> None:
+        self.deterministic = noise == 0
+        self.hidden = {k: 1 + keyed_int("hidden", k) % (n_values - 1) for k in _LETTERS[:n_keys]}
+        self._n_values, self._n_tasks, self._width = n_values, n_tasks, width
+        self._right, self._silent, self._useless = right, silent, useless
+        self._breaking, self._noise = breaking, noise
+
+    def tasks(self) -> Splits:
+        """
+        Each task wants ``width`` keys.
+        """
+        return Splits(**{side: self._side(side) for side in ("train", "held_out", "test")})
+
+    def _side(self, side: str) -> tuple[Task, ...]:
+        keys, found = sorted(self.hidden), []
+        for n in range(self._n_tasks):
+            others = keyed_rng("wants", side, n).sample(keys, self._width)
+            wants = sorted({keys[n % len(keys)], *others[1:]})
+            found.append(Task(id=f"{side}-{n}", data=wants))
+        return tuple(found)
+
+    def initial(self) -> Json:
+        """
+        Every key is 0, which is never right.
+        """
+        return dict.fromkeys(self.hidden, 0)
+
+    def _wrong(self, state: Json, task: Task) -> list[str]:
+        return [key for key in task.data if state[key] != self.hidden[key]]
+
+    def rollout(self, state: Json, task: Task, *, rng: random.Random) -> Outcome:
+        """
+        The share of the task's keys that are right, and which are not.
+        """
+        wrong = self._wrong(state, task)
+        lucky = not self._noise or rng.random() >= self._noise
+        return Outcome(reward=(1 - len(wrong) / len(task.data)) * lucky, output=wrong)
+
+    def propose(
+        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
+    ) -> Json | None:
+        """
+        Set one key that was wrong; None when nothing comes to mind.
+        """
+        del task
+        if not outcome.output or rng.random() < self._silent:
+            return None
+        key = rng.choice(outcome.output)
+        if rng.random() < self._useless:
+            return {key: state[key]}
+        diff: dict[str, Any] = {key: self._guess(key, rng)}
+        if rng.random() < 0.2:  # noqa: PLR2004 - now and then a change reaches further than it should
+            diff[rng.choice(sorted(self.hidden))] = rng.randrange(self._n_values)
+        if rng.random() < self._breaking:
+            diff["!"] = True
+        return diff
+
+    def _guess(self, key: str, rng: random.Random) -> int:
+        return self.hidden[key] if rng.random() < self._right else rng.randrange(self._n_values)
+
+    def apply(self, state: Json, diff: Json) -> Json:
+        """
+        Set what the change sets.
+        """
+        return {**state, **{key: value for key, value in diff.items() if key != "!"}}
+
+    def keys(self, diff: Json) -> tuple[str, ...]:
+        """
+        The keys that the change sets.
+        """
+        return tuple(sorted(key for key in diff if key != "!"))
+
+    def contract_breaking(self, diff: Json) -> bool:
+        """
+        Whether the change says so.
+        """
+        return "!" in diff
+
+    def rebase(self, diff: Json, state: Json) -> Json | None:
+        """
+        What the change would still change; None when somebody else has set all of its keys right.
+        """
+        left = {k: v for k, v in diff.items() if k == "!" or state[k] != self.hidden[k]}
+        return left if self.keys(left) else None

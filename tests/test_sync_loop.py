@@ -1,0 +1,244 @@
+"""
+Sync mode is a plain loop, whoever runs it and with however many workers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import attrs
+import pytest
+
+from headway import run
+from headway.builtins._sampler import ShuffledEpochs
+from headway.builtins._standard import StandardAggregator
+from headway.contracts import (
+    Artifact,
+    Card,
+    Commit,
+    Consume,
+    Decision,
+    Measure,
+    Snapshot,
+    StepContext,
+    TaskBook,
+    content_digest,
+)
+from headway.durations import Constant, LogNormal, Pareto
+from headway.keyed import keyed_rng
+from headway.machine import RunDigest
+from headway.testing._toy import ToyDomain
+
+SEED, ROUNDS = 3, 12
+LAWS = {"constant": Constant(1.0), "lognormal": LogNormal(1.0, 0.8), "pareto": Pareto(1.0, 1.2)}
+KINDS = ("rollout", "propose", "measure", "rebase", "commit")
+DOMAINS = {"same": {"n_keys": 20, "right": 0.2}, "noisy": {"n_keys": 20, "noise": 0.1}}
+sizes = pytest.mark.parametrize("round_size", [1, 5, 8])
+domains = pytest.mark.parametrize("kind", DOMAINS)
+
+
+def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be read from top to end
+    """
+    The loop that sync mode stands for: roll a round out, then let one step decide its cards.
+    """
+    aggregator, sampler, digest = StandardAggregator(), ShuffledEpochs(), RunDigest()
+    splits, steps, number = domain.tasks(), 0, 0
+    tasks = {task.id: task for task in (*splits.train, *splits.held_out)}
+    head = Snapshot(0, Artifact(domain.initial()))
+    book = TaskBook(train=tuple(t.id for t in splits.train), drawn=0, retry=(), seed=SEED)
+    digest.commit(0, head.digest)
+
+    def decide(cards, kind, reason=""):
+        for card in cards:
+            decision = Decision(card=card, kind=kind, reason=reason, version=head.version)
+            digest.decide(decision, held.pop(card).digest)
+
+    def measure(artifact, task, draw):
+        rng = keyed_rng(SEED, "measure", task, draw, artifact.digest)
+        return float(domain.measure(artifact.value, tasks[task], rng=rng))
+
+    for _ in range(ROUNDS):
+        held = {}
+        for _ in range(round_size):
+            card, book = roll_out(domain, head, tasks[sampler.pick(book)], book, number)
+            if card is not None:
+                held[number] = card
+                number += 1
+        said = [card.digest for card in held.values()]
+        again = [n for i, n in enumerate(held) if said.index(held[n].digest) < i]
+        decide(again, "discarded", "duplicate")
+        if not held:
+            continue
+        steps += 1
+        step = aggregator.step(tuple(held.values()), context(domain, head, steps))
+        answer = None
+        while (request := ask(step, answer)) is not None:
+            answer = None
+            if isinstance(request, Measure):
+                pairs = [(task, n) for task in request.tasks for n in range(request.draws)]
+                answer = [[measure(a, *pair) for pair in pairs] for a in request.candidates]
+            elif isinstance(request, Commit):
+                head = answer = Snapshot(head.version + 1, request.candidate)
+                digest.commit(head.version, head.digest)
+                decide(request.cards, "committed")
+            elif isinstance(request, Consume):
+                decide(request.cards, "discarded", request.reason)
+        decide(list(held), "discarded", "worse")
+    return digest.hexdigest(), head
+
+
+def roll_out(domain, head, task, book, number):
+    """
+    One ticket, from its rollout to its card, if it makes one.
+    """
+    ticket, state = book.drawn, head.artifact.value
+    book = attrs.evolve(book, drawn=book.drawn + 1)
+    outcome = domain.rollout(state, task, rng=keyed_rng(SEED, "rollout", ticket))
+    if outcome.reward >= domain.solved:
+        return None, book
+    diff = domain.propose(state, task, outcome, rng=keyed_rng(SEED, "propose", ticket))
+    if diff is None or domain.apply(state, diff) == state:
+        return None, book
+    after = domain.rollout(domain.apply(state, diff), task, rng=keyed_rng(SEED, "rollout", ticket))
+    card = Card(
+        number=number,
+        tickets=(ticket,),
+        task=task.id,
+        base=head.version,
+        diff=diff,
+        digest=content_digest(diff),
+        keys=domain.keys(diff),
+        reward=outcome.reward,
+        delta=after.reward - outcome.reward,
+    )
+    return card, book
+
+
+def context(domain, head, step):
+    def combine(artifact, *diffs):
+        for diff in diffs:
+            artifact = Artifact(domain.apply(artifact.value, diff))
+        return artifact
+
+    return StepContext(
+        head=head,
+        memory=None,
+        held_out=tuple(task.id for task in domain.tasks().held_out),
+        deterministic=domain.deterministic,
+        quiet=False,
+        rng=keyed_rng(SEED, "step", step),
+        step=step,
+        combine=combine,
+    )
+
+
+def ask(step, answer):
+    """
+    What a step asks for next; None at its end.
+    """
+    try:
+        return step.send(answer)
+    except StopIteration:
+        return None
+
+
+@cache
+def expected(kind, round_size):
+    return straight_line(ToyDomain(**DOMAINS[kind]), round_size)
+
+
+def sync(kind, round_size, **options):
+    return run(
+        ToyDomain(**DOMAINS[kind]),
+        mode="sync",
+        seed=SEED,
+        round_size=round_size,
+        rounds=ROUNDS,
+        validate=True,
+        **options,
+    )
+
+
+def seen(result):
+    assert "rounds" == result.stop_reason
+
+    return result.digest, Snapshot(result.version, Artifact(result.state))
+
+
+@domains
+@sizes
+def test_the_loop_gets_somewhere(kind, round_size):
+    """
+    The comparison is worth something: there are commits, and more is left to find.
+    """
+    domain = ToyDomain(**DOMAINS[kind])
+    _, head = expected(kind, round_size)
+
+    assert 1 < head.version
+    assert head.artifact.value != domain.initial()
+    assert head.artifact.value != domain.hidden
+
+
+@domains
+@sizes
+@pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
+def test_serial_is_the_straight_line_loop(kind, round_size, n_workers):
+    """
+    One call after the other, at any number of workers.
+    """
+    result = sync(kind, round_size, driver="serial", n_workers=n_workers)
+
+    assert expected(kind, round_size) == seen(result)
+
+
+@domains
+@sizes
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
+def test_simulated_is_the_straight_line_loop(kind, round_size, n_workers, law):
+    """
+    Whatever the order in which answers arrive.
+    """
+    durations = dict.fromkeys(KINDS, LAWS[law])
+    result = sync(kind, round_size, driver="simulated", n_workers=n_workers, durations=durations)
+
+    assert expected(kind, round_size) == seen(result)
+
+
+@domains
+@sizes
+@pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
+def test_threads_are_the_straight_line_loop(kind, round_size, n_workers):
+    """
+    Real threads change nothing either.
+    """
+    result = sync(kind, round_size, driver="threads", n_workers=n_workers)
+
+    assert expected(kind, round_size) == seen(result)
+
+
+@pytest.mark.parametrize("slots", [1, 2, 7])
+def test_slots_change_nothing(slots):
+    """
+    However few calls may run at once.
+    """
+    durations = dict.fromkeys(KINDS, LAWS["pareto"])
+    result = sync("same", 8, driver="simulated", n_workers=8, slots=slots, durations=durations)
+
+    assert expected("same", 8) == seen(result)
+
+
+def test_another_seed_is_another_run():
+    """
+    The digest tells runs apart.
+    """
+    result = run(
+        ToyDomain(**DOMAINS["same"]),
+        mode="sync",
+        driver="serial",
+        seed=SEED + 1,
+        round_size=8,
+        rounds=ROUNDS,
+    )
+
+    assert expected("same", 8)[0] != result.digest
