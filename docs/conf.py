@@ -67,8 +67,22 @@ def resolve(
     return python.resolve_xref(env, node["refdoc"], app.builder, kind, public, node, contnode)
 
 
+def keep_colons(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """
+    Undo what napoleon does to a property's "This: that", which it takes for a type.
+    """
+    del app, name, obj, options
+    kinds = [line for line in lines if line.startswith(":type: ")]
+    if what == "property" and kinds:
+        lines.remove(kinds[0])
+        lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
+
+
 def setup(app: Sphinx) -> None:
     """
     Called by Sphinx.
     """
     app.connect("missing-reference", resolve)
+    app.connect("autodoc-process-docstring", keep_colons, priority=900)

@@ -5,6 +5,7 @@ The documentation is complete, and what it shows runs.
 from __future__ import annotations
 
 import argparse
+import ast
 import doctest
 import importlib
 import inspect
@@ -13,11 +14,14 @@ import re
 from functools import cache
 from pathlib import Path
 
+import attrs
 import pytest
 
 import headway
 from headway import contracts, errors
 from headway.cli import _parser
+from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
+from headway.options import RunOptions
 from headway.registry import EVENT_HOOKS, KINDS
 
 ROOT = Path(__file__).parent.parent
@@ -62,6 +66,8 @@ def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch
     """
     A ``python`` fence runs in a namespace and a folder of its own; with ``>>>`` it is a doctest.
     """
+    if "headway_domains" in code:
+        pytest.importorskip("headway_domains", reason="the example needs headway-domains")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     if ">>>" in code:
@@ -108,6 +114,35 @@ def test_every_error_is_documented():
 def test_every_kind_and_hook_is_documented(name):
     """
     The pages describe every kind of part and every hook.
+    """
+    assert mentioned(name)
+
+
+@pytest.mark.parametrize("field", attrs.fields(RunOptions), ids=lambda field: field.name)
+def test_every_option_of_a_run_is_documented(field):
+    """
+    The page of ``run`` lists every option with its default.
+    """
+    page = (ROOT / "docs" / "reference" / "run.md").read_text(encoding="utf-8")
+    defaults = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \|", page, re.MULTILINE))
+
+    assert field.default == ast.literal_eval(defaults[field.name])
+
+
+@pytest.mark.parametrize("reason", [*STOPS_DRAINING, *STOPS_HALTING])
+def test_every_stop_reason_is_documented(reason):
+    """
+    The page of ``run`` explains every reason for which a run ends.
+    """
+    page = (ROOT / "docs" / "reference" / "run.md").read_text(encoding="utf-8")
+
+    assert f"| `{reason}` |" in page
+
+
+@pytest.mark.parametrize("name", headway.__all__)
+def test_every_public_name_is_documented(name):
+    """
+    The pages describe every name that ``headway`` itself offers.
     """
     assert mentioned(name)
 
