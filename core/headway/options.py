@@ -16,11 +16,16 @@ from headway.errors import OptionError
 
 MODES = ("sync", "async")
 DRIVERS = ("threads", "asyncio", "serial", "simulated")
+WORK = ("rollout", "propose", "measure", "rebase", "commit")
+"""The kinds of work that a law of ``durations`` may stand for."""
 
 
 def _help(text: str, default: Any, least: float | None = None, *, whole: bool = False) -> Any:
-    metadata = {"help": text, "least": least, "whole": whole}
-    return attrs.field(default=default, metadata=metadata)
+    return attrs.field(default=default, metadata=_about(text, least, whole=whole))
+
+
+def _about(text: str, least: float | None = None, *, whole: bool = False) -> dict[str, Any]:
+    return {"help": text, "least": least, "whole": whole}
 
 
 @attrs.frozen(kw_only=True)
@@ -34,15 +39,27 @@ class RunOptions:
     mode: Literal["sync", "async"] = _help("sync: in rounds; async: without a barrier", "async")
     driver: str = _help("who runs it: threads, asyncio, serial or simulated", "threads")
     seed: int = _help("every random choice of the run depends on it", 0, 0, whole=True)
-    aggregator: Any = _help("the optimizer: a name or an object", "standard")
-    policy: Any = _help("the staleness policy: a name or an object", "guarded")
-    sampler: Any = _help("who chooses tasks: a name or an object", "shuffled")
-    estimator: Any = _help("the duration estimator: a name or an object", "ewma")
-    ledger: Any = _help("where versions are stored: a name or an object", "memory")
+    aggregator: Any = attrs.field(
+        default="standard", metadata=_about("the optimizer: a name or an object")
+    )
+    policy: Any = attrs.field(
+        default="guarded", metadata=_about("the staleness policy: a name or an object")
+    )
+    sampler: Any = attrs.field(
+        default="shuffled", metadata=_about("who chooses tasks: a name or an object")
+    )
+    estimator: Any = attrs.field(
+        default="ewma", metadata=_about("the duration estimator: a name or an object")
+    )
+    ledger: Any = attrs.field(
+        default="memory", metadata=_about("where versions are stored: a name or an object")
+    )
     n_workers: int = _help("rollouts at once", 4, 1, whole=True)
     eval_concurrency: int = _help("calls at once beside the rollouts", 8, 0, whole=True)
     slots: int | None = _help("calls at once in all; default workers + 8", None, 1, whole=True)
-    async_ratio: int = _help("the lag budget of async mode, in versions and cards", 3, 0, whole=True)
+    async_ratio: int = _help(
+        "the lag budget of async mode, in versions and cards", 3, 0, whole=True
+    )
     alpha: int | None = _help("the largest lag that a policy tolerates", None, 0, whole=True)
     resync: str = _help("commit: start from the head; lag: keep a snapshot while it may", "commit")
     bind: str = _help("late: propose against the newest head; early: against the rollout's", "late")
@@ -76,8 +93,15 @@ class RunOptions:
         _check_choice("bind", self.bind, ("late", "early"))
         if self.target_reward is not None:
             _check_real("target_reward", self.target_reward)
+        for name in ("self_verify", "validate"):
+            if not isinstance(getattr(self, name), bool):
+                raise OptionError(name, getattr(self, name), "Give true or false.")
+        check_names(self.durations or {}, WORK, "kinds of work")
         if self.mode == "async" and self.driver == "serial":
-            remedy = "Async mode needs a driver that can overlap: threads, asyncio or simulated."
+            remedy = (
+                "Async mode needs a driver that can overlap: threads, asyncio or simulated; "
+                "serial runs in sync mode."
+            )
             raise OptionError("driver", self.driver, remedy)
 
     @property
@@ -101,6 +125,8 @@ class RunOptions:
             "patience",
         )
         known = {name: getattr(self, name) for name in names}
+        if self.mode == "async":
+            del known["rounds"]  # they have no meaning there and would end nothing
         return {name: value for name, value in known.items() if value is not None}
 
 
@@ -121,7 +147,9 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
         OptionError: an option is unknown or has a bad value.
     """
     check_names(given, option_names(), "options of a run")
-    bounds = {"max_rollouts", "max_calls", "max_seconds", "rounds"}
+    bounds = {"max_rollouts", "max_calls", "max_seconds"}
+    if given.get("mode", defaults.get("mode")) == "sync":
+        bounds.add("rounds")
     bounded = any(given.get(name) is not None for name in bounds)
     usable = {k: v for k, v in defaults.items() if not (bounded and k in bounds)}
     return RunOptions(**{**usable, **given})

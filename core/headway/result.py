@@ -130,5 +130,19 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """
         The result as one JSON object, keyed by field names.
+
+        Everything in it is a JSON value already: a mapping's keys are strings, a sequence is a list.
         """
-        return attrs.asdict(self)
+        return {field.name: _plain(getattr(self, field.name)) for field in attrs.fields(Result)}
+
+
+def _plain(value: Any) -> Json:
+    if attrs.has(type(value)):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))
+        }
+    if isinstance(value, Mapping):
+        return {str(key): _plain(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(held) for held in value]
+    return value

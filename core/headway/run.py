@@ -21,7 +21,7 @@ from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
 from headway.options import RunOptions, make_options
-from headway.registry import Registry
+from headway.registry import Choice, Registry
 from headway.result import Result
 
 FEW_HELD_OUT = 8
@@ -48,7 +48,7 @@ def run(
     domain: Domain,
     *,
     registry: Registry | None = None,
-    observers: Iterable[Observer] = (),
+    observers: Iterable[Observer | str] = (),
     journal: Journal | None = None,
     **options: Any,
 ) -> Result:
@@ -58,7 +58,7 @@ def run(
     Args:
         domain: What is improved.
         registry: Where names are looked up; by default the built-in parts and installed plug-ins.
-        observers: Told every notice, on one thread at a time.
+        observers: Told every notice, on one thread at a time; a name is looked up.
         journal: Keeps every event, when given.
         options: See ``RunOptions``; the domain's ``defaults`` stand where none is given.
 
@@ -73,6 +73,8 @@ def run(
         observers=observers,
         journal=journal,
     )
+    for note in prepared.engine.opening.notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=2)
     return finish(prepared)
 
 
@@ -81,18 +83,32 @@ def prepare(
     options: RunOptions,
     *,
     registry: Registry,
-    observers: Iterable[Observer] = (),
+    observers: Iterable[Observer | str] = (),
     journal: Journal | None = None,
+    domain_name: str | None = None,
 ) -> Prepared:
     """
     Look up and check everything that a run needs; run nothing.
+
+    Args:
+        domain: What is improved.
+        options: How.
+        registry: Where names are looked up; frozen from now on.
+        observers: Told every notice; a name is looked up.
+        journal: Keeps every event, when given.
+        domain_name: The name that ``registry`` made the domain for, when it did.
+
+    Raises:
+        UsageError: an option, a name or the domain's tasks can't be used.
+        PluginError: a plug-in that was asked for can't be loaded.
     """
+    chosen = registry.describe("domain", domain_name or domain)
     if options.driver == "simulated":
         domain = domain.virtual()
     splits = domain.tasks()
     config = _config(domain, splits, options)
     initial = Artifact(domain.initial())
-    parts = _Parts.look_up(registry, options, initial)
+    parts = _Parts.look_up(registry, options, initial, chosen)
     notes = _notes(options, config)
     opening = RunStarted(
         run=domain.name,
@@ -106,8 +122,6 @@ def prepare(
     recorder = Recorder()
     engine = _engine(domain, config, options, parts, splits, opening, journal)
     engine.tell = Telling(_watchers(parts, registry, observers, recorder))
-    for note in notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
     started = Started(0.0, parts.ledger.snapshot())
     return Prepared(
         options=options, splits=splits, engine=engine, started=started, recorder=recorder
@@ -144,7 +158,9 @@ class _Parts:
     distributions: tuple[str, ...]
 
     @classmethod
-    def look_up(cls, registry: Registry, options: RunOptions, initial: Artifact) -> _Parts:
+    def look_up(
+        cls, registry: Registry, options: RunOptions, initial: Artifact, domain: Choice
+    ) -> _Parts:
         registry.freeze()
         kinds = {
             "aggregator": options.aggregator,
@@ -155,8 +171,8 @@ class _Parts:
         }
         names = {"policy": "staleness policy", "estimator": "duration estimator"}
         made: dict[str, Any] = {}
-        choices: dict[str, str] = {}
-        distributions: list[str] = []
+        choices: dict[str, str] = {"domain": str(domain)}
+        distributions = [domain.distribution]
         for place, spec in kinds.items():
             kind = names.get(place, place)
             more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
@@ -164,9 +180,7 @@ class _Parts:
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
             distributions.append(choice.distribution)
-        return cls(
-            **made, choices=choices, distributions=tuple(d for d in distributions if d)
-        )
+        return cls(**made, choices=choices, distributions=tuple(d for d in distributions if d))
 
 
 def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
@@ -239,6 +253,8 @@ def _notes(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
         )
     if config.max_calls is not None:
         notes += _call_notes(config, config.max_calls)
+    if options.durations is not None and options.driver != "simulated":
+        notes.append(f"durations have no meaning under {options.driver} and are ignored")
     if options.mode == "async" and options.rounds is not None:
         notes.append(f"rounds={options.rounds} has no meaning in async mode and is ignored")
     return tuple(notes)
@@ -256,7 +272,9 @@ def _call_notes(config: MachineConfig, max_calls: int) -> list[str]:
     else:
         notes = []
     if left < 0:
-        remedy = f"Give at least {held_out + config.calls_per_ticket}: the baseline takes {held_out}."
+        remedy = (
+            f"Give at least {held_out + config.calls_per_ticket}: the baseline takes {held_out}."
+        )
         raise OptionError("max_calls", max_calls, remedy)
     proposals = left // (config.calls_per_ticket + held_out)
     if proposals < FEW_PROPOSALS:
@@ -315,10 +333,12 @@ def _engine(
 
 
 def _watchers(
-    parts: _Parts, registry: Registry, observers: Iterable[Observer], recorder: Recorder
+    parts: _Parts, registry: Registry, observers: Iterable[Observer | str], recorder: Recorder
 ) -> tuple[Observer, ...]:
-    hooks = registry.hooks_for(parts.distributions)
-    watchers: list[Observer] = [recorder, *observers]
+    asked = tuple(observers)
+    named = [registry.describe("observer", o).distribution for o in asked if isinstance(o, str)]
+    hooks = registry.hooks_for((*parts.distributions, *filter(None, named)))
+    watchers: list[Observer] = [recorder, *(registry.create("observer", o) for o in asked)]
     if hooks:
         watchers.append(_telling_hooks(hooks.notify))
     return tuple(watchers)

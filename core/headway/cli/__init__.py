@@ -18,7 +18,7 @@ from headway.errors import HeadwayError, PluginWarning, UsageError
 
 __all__ = ["main"]
 
-COMMANDS = ("headway.cli._plugins",)
+COMMANDS = ("headway.cli._run", "headway.cli._plugins")
 """
 The modules of the subcommands.
 

@@ -1,0 +1,141 @@
+"""
+The TOML file of ``headway run``: read for ``--config``, written beside every result.
+
+Its top level holds options of a run under their names, ``[domain]`` what ``--set`` would give,
+``[durations]`` a law for each kind of work.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from headway.cli._flags import read_laws, unknown
+from headway.errors import UsageError
+from headway.options import RunOptions, option_names
+
+_NAMES = ("aggregator", "policy", "sampler", "estimator", "ledger")
+"""Options that a program may give as an object; a file gives a name."""
+
+
+@attrs.frozen(kw_only=True)
+class ConfigFile:
+    """
+    What a file says.
+
+    Args:
+        path: The file, as the user wrote it.
+        options: Options of the run.
+        domain: Options of the domain.
+        observers: Names of observers.
+    """
+
+    path: str
+    options: Mapping[str, Any]
+    domain: Mapping[str, Any]
+    observers: tuple[str, ...]
+
+
+def read_config(path: str) -> ConfigFile:
+    """
+    Read a file.
+
+    Raises:
+        UsageError: it cannot be read, is no TOML, or has a key that nobody knows.
+    """
+    table = _parsed(path)
+    domain = _table(path, table, "domain")
+    laws = _table(path, table, "durations")
+    observers = _observers(path, table.pop("observers", []))
+    known = (*option_names(), "domain", "observers")
+    for key, value in table.items():
+        if key not in known:
+            raise unknown(path, key, known, "options of a run and tables")
+        if key in _NAMES and not isinstance(value, str):
+            raise UsageError(f"{path}: {key}={value!r}: Give a name, in quotes.")
+    if laws:
+        place = f"{path}: durations"
+        table["durations"] = read_laws((kind, text, place) for kind, text in laws.items())
+    return ConfigFile(path=path, options=table, domain=domain, observers=observers)
+
+
+def config_text(
+    name: str, options: RunOptions, domain: Mapping[str, Any], observers: Sequence[str]
+) -> str:
+    """
+    The file that repeats a run.
+
+    Args:
+        name: The domain's name, as the user typed it.
+        options: The effective options of the run.
+        domain: The options that the domain was made with.
+        observers: Names of observers.
+    """
+    plain = {field.name: getattr(options, field.name) for field in attrs.fields(RunOptions)}
+    laws = {kind: str(law) for kind, law in (plain.pop("durations") or {}).items()}
+    top = {key: value for key, value in plain.items() if value is not None}
+    if observers:
+        top["observers"] = list(observers)
+    lines = [f"# headway run {name} --config THIS-FILE", *_lines(top)]
+    for title, table in (("domain", domain), ("durations", laws)):
+        if table:
+            lines += ["", f"[{title}]", *_lines(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _parsed(path: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: this is no TOML: {error}. Mend the file there.") from None
+    except UnicodeDecodeError as error:
+        remedy = "Save it as UTF-8."
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8. {remedy}") from None
+    except OSError as error:
+        remedy = "Give a TOML file that can be read, or leave --config out."
+        raise UsageError(f"--config {path}: {error.strerror}. {remedy}") from None
+
+
+def _table(path: str, table: dict[str, Any], name: str) -> dict[str, Any]:
+    held = table.pop(name, {})
+    if not isinstance(held, dict):
+        raise UsageError(f"{path}: {name}={held!r}: Make it a table, [{name}].")
+    found: dict[str, Any] = held
+    return found
+
+
+def _observers(path: str, given: Any) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise UsageError(f"{path}: observers={given!r}: Give a list of names.")
+    return tuple(given)
+
+
+def _lines(table: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(key)} = {_toml(value)}" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    bare = key.replace("-", "").replace("_", "")
+    return key if bare.isascii() and bare.isalnum() else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's too; of the characters that TOML wants escaped, JSON leaves DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(_lines(value))}}}"
+    return str(value)  # numbers, dates and times are written as Python writes them

@@ -1,0 +1,149 @@
+"""
+The folder of a run: claimed before anything starts, never one that holds something already.
+
+A file is written under another name and then renamed, so that none is ever half there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+from headway.errors import ContractError, HeadwayError, OptionError
+from headway.result import Result
+
+PARENT = "headway-runs"
+"""Where runs go when no folder is named."""
+
+COLUMNS = (
+    "rollouts",
+    "calls",
+    "seconds",
+    "sweep",
+    "outcome",
+    "considered",
+    "committed",
+    "stale",
+    "version",
+    "reward",
+)
+"""The columns of ``curve.tsv``."""
+
+
+def claim(out: str | None, *, name: str, seed: int) -> Path:
+    """
+    Make the folder of a run.
+
+    Args:
+        out: What ``--out`` named; None for the next free one of the default names.
+        name: The domain's name.
+        seed: The run's seed.
+
+    Raises:
+        OptionError: the folder is not empty or cannot be made.
+    """
+    if out is None:
+        return _next_free(f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{seed}")
+    folder = Path(out)
+    with _refusing(out):
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = any(folder.iterdir())
+    if taken:
+        remedy = f"This folder is not empty: give a new one, or leave --out out to use {PARENT}."
+        raise OptionError("--out", out, remedy)
+    return folder
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    """
+    Write one file, whole or not at all.
+
+    Raises:
+        HeadwayError: it cannot be written.
+    """
+    path = folder / name
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.replace(path)
+    except OSError as error:
+        raise HeadwayError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_result(folder: Path, result: Result) -> None:
+    """
+    Write the curve, the result and the artifact.
+
+    Raises:
+        ContractError: the domain rendered a file that would not lie below ``artifact``.
+        HeadwayError: a file cannot be written.
+    """
+    write(folder, "curve.tsv", curve_text(result))
+    write(folder, "result.json", json.dumps(result.to_json(), indent=2, allow_nan=False) + "\n")
+    check_files(result.files)
+    for name, text in result.files.items():
+        write(folder, f"artifact/{name}", text)
+
+
+def check_files(files: Mapping[Any, Any]) -> None:
+    """
+    Refuse a rendered file that is no text or would lie elsewhere.
+
+    Raises:
+        ContractError: there is one.
+    """
+    for name, text in files.items():
+        if not isinstance(name, str) or not _stays_below(name):
+            told = "Name files by a relative path with '/' and without '..'."
+            raise ContractError(f"the domain rendered a file named {name!r}. {told}")
+        if not isinstance(text, str):
+            raise ContractError(f"the domain rendered {name!r} as {text!r}, which is no text.")
+
+
+def curve_text(result: Result) -> str:
+    """
+    The sweeps as a table with tabs; its first line names the columns.
+    """
+    rows: Iterable[tuple[object, ...]] = (
+        (
+            *(sweep.rollouts, sweep.calls, f"{sweep.now:.6f}", sweep.sweep, sweep.outcome),
+            *(sweep.considered, sweep.committed, sweep.stale, sweep.version),
+            "" if sweep.reward is None else sweep.reward,
+        )
+        for sweep in result.history
+    )
+    return "".join("\t".join(map(str, row)) + "\n" for row in (COLUMNS, *rows))
+
+
+def _next_free(stem: str) -> Path:
+    for number in count(1):
+        folder = Path(PARENT) / f"{stem}-{number}"
+        with _refusing(str(folder)):
+            try:
+                folder.mkdir(parents=True)
+            except FileExistsError:
+                continue
+        return folder
+    raise AssertionError  # ``count`` does not end
+
+
+@contextmanager
+def _refusing(out: str) -> Generator[None, None, None]:
+    try:
+        yield
+    except OSError as error:
+        remedy = f"It cannot be used: {error.strerror}. Give a folder that can be written to."
+        raise OptionError("--out", out, remedy) from error
+
+
+def _stays_below(name: str) -> bool:
+    posix, windows = PurePosixPath(name), PureWindowsPath(name)
+    if not posix.parts or windows.anchor or "\0" in name:
+        return False
+    return ".." not in windows.parts

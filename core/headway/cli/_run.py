@@ -1,0 +1,176 @@
+"""
+``headway run``: improve a domain's artifact, and leave the result as files.
+
+Standard output holds the report, or with ``--json`` one object and nothing else; everything that is
+said on the way goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from headway.cli._config_file import config_text
+from headway.cli._ending import Ending, told
+from headway.cli._flags import add_flags, flag_of
+from headway.cli._interrupts import Interrupts
+from headway.cli._output import PARENT, check_files, claim, write, write_result
+from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
+from headway.cli._settings import Settings, gather
+from headway.contracts import Domain
+from headway.options import RunOptions, make_options
+from headway.registry import Registry
+from headway.result import Result
+from headway.run import Prepared, finish, prepare
+
+_EXAMPLE = """\
+Example:
+  headway run inflect --mode sync --workers 8 --max-rollouts 400 --seed 1
+
+  headway run inflect --set latency=lognormal:0.05,1     an option of the domain
+  headway run inflect --driver simulated --durations rollout=lognormal:1,1
+  headway run inflect --config study.toml --json
+
+Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    """
+    Add the command's parser to what argparse's ``add_subparsers`` gave; that has no public type.
+    """
+    parser = subparsers.add_parser(
+        "run",
+        help="improve a domain's artifact",
+        usage="headway run DOMAIN [option ...]",  # forty options would bury an error message
+        description="Improve a domain's artifact, and leave the result as files.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("domain", metavar="DOMAIN", help="what is improved, such as inflect")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="an option of the domain; may be repeated",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="a TOML file of options; flags win over it"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help=f"a new or empty folder (default: {PARENT}/DOMAIN-SEED-N)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument(
+        "--observer",
+        dest="observers",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="an observer that is told what happens; may be repeated",
+    )
+    add_flags(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """
+    Run the domain.
+
+    Returns:
+        The exit code.
+    """
+    with Interrupts() as interrupts:
+        try:
+            # What a domain prints must not get between the lines of the answer.
+            with redirect_stdout(sys.stderr):
+                study = _study(args, interrupts)
+                result = _watched(study)
+        except KeyboardInterrupt:
+            sys.stderr.write("headway: interrupted before there was a result\n")
+            return interrupts.exit_code or 130
+        interrupts.deferred = True
+        try:
+            write_result(study.folder, result)
+        finally:
+            _report(study, result, as_json=args.json)
+        return interrupts.exit_code or int(result.failed)
+
+
+@attrs.frozen(kw_only=True)
+class Study:
+    """
+    A run that is ready to start.
+    """
+
+    settings: Settings
+    folder: Path
+    prepared: Prepared
+    display: PlainLines | LiveTable
+
+
+def _study(args: argparse.Namespace, interrupts: Interrupts) -> Study:
+    settings = gather(args)
+    registry = Registry.discover()
+    with settings.naming_domain():
+        domain: Domain = registry.create("domain", settings.name, **settings.domain)
+    with settings.naming():
+        options = make_options(settings.options, domain.defaults)
+        display = progress(sys.stderr, options)
+        prepared = prepare(
+            domain,
+            options,
+            registry=registry,
+            observers=(interrupts, display, *settings.observers),
+            domain_name=settings.name,
+        )
+    check_files(domain.render(prepared.started.head.artifact.value))
+    folder = claim(args.out, name=settings.name, seed=options.seed)
+    text = config_text(settings.name, options, settings.domain, settings.observers)
+    write(folder, "config.toml", text)
+    return Study(settings=settings, folder=folder, prepared=prepared, display=display)
+
+
+def _watched(study: Study) -> Result:
+    options, opening = study.prepared.options, study.prepared.engine.opening
+    text = opening_text(study.settings.name, options, opening.choices, _limits(options))
+    notes = "".join(f"  note: {note}\n" for note in opening.notes)
+    sys.stderr.write(f"{text}{notes}  files go to {study.folder}\n")
+    with study.display:
+        return finish(study.prepared)
+
+
+def _limits(options: RunOptions) -> str:
+    return ", ".join(f"{flag_of(name)[2:]} {value:g}" for name, value in options.limits.items())
+
+
+def _report(study: Study, result: Result, *, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(result.to_json(), allow_nan=False) + "\n")
+    else:
+        ending = Ending(
+            name=study.settings.name,
+            bare=study.settings.bare,
+            folder=study.folder,
+            result=result,
+        )
+        sys.stdout.write(ending.text(ascii_only=not _has_blocks(sys.stdout.encoding)))
+    if result.failed and result.error is not None:
+        sys.stderr.write(f"headway: error: the run failed: {told(result.error)}\n")
+
+
+def _has_blocks(encoding: str | None) -> bool:
+    try:
+        "▁█".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
