@@ -11,6 +11,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import shlex
 from functools import cache
 from pathlib import Path
 
@@ -19,12 +20,13 @@ import pytest
 
 import headway
 from headway import contracts, errors
-from headway.cli import _parser
+from headway.cli import _parser, main
 from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
 from headway.options import RunOptions
 from headway.registry import EVENT_HOOKS, KINDS
 
 ROOT = Path(__file__).parent.parent
+CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(?:\{(doctest|testcode)\}|(python))\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -37,6 +39,10 @@ def pages() -> list[Path]:
 @cache
 def prose() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in pages())
+
+
+def transcripts() -> list[Path]:
+    return [page for page in pages() if CONSOLE.search(page.read_text(encoding="utf-8"))]
 
 
 def examples() -> list:
@@ -74,6 +80,23 @@ def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch
         run_doctest(doctest.DocTestParser().get_doctest(code, namespace, name, name, line))
     else:
         exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)  # a page's own example
+
+
+@pytest.mark.parametrize("page", transcripts(), ids=lambda p: p.name)
+def test_every_transcript_is_what_the_commands_say(page, tmp_path, monkeypatch, capsys):
+    """
+    In a ``console`` fence, ``$ headway ...`` prints what stands below it; ``...`` is anything.
+
+    The fences of a page share one folder.
+    """
+    pytest.importorskip("headway_domains", reason="the transcripts need headway-domains")
+    monkeypatch.chdir(tmp_path)
+    for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
+        command, _, wanted = block.partition("\n")
+        assert command.startswith("$ headway ")
+        assert main(shlex.split(command)[2:]) == 0
+        got = "\n".join(line.rstrip() for line in capsys.readouterr().out.strip().splitlines())
+        assert doctest.OutputChecker().check_output(wanted.strip(), got, doctest.ELLIPSIS), got
 
 
 @pytest.mark.parametrize("module", module_names())
