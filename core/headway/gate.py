@@ -146,13 +146,11 @@ class LagGate:
         """
         Whether one more rollout may start.
         """
-        return (
-            view.running < self.n_workers and view.in_flight + view.undecided < self.capacity
-        )
+        return view.running < self.n_workers and view.in_flight + view.undecided < self.capacity
 
     def take(self, view: GateView) -> bool:
         """
-        Whether a sweep may take what waits: a whole batch, or one that will not grow.
+        Whether a sweep may take what waits: a whole batch, or one that has waited long enough.
         """
         if view.sweeping or not view.held:
             return False
@@ -160,8 +158,7 @@ class LagGate:
             return True
         if view.draining:
             return view.in_flight == 0
-        waited = view.finished >= self.n_workers * self.max_wait_rounds
-        return view.waiting > 0 and (waited or view.in_flight == 0)
+        return view.waiting > 0 and view.finished >= self.n_workers * self.max_wait_rounds
 
     def base(self, held: int, head: int) -> int:
         """

@@ -18,7 +18,7 @@ STOPS_HALTING = ("max_seconds", "interrupted", "target_reward", "patience", "sta
 """Stop reasons after which what is in flight is given up."""
 
 STOPS_UNSCORED = ("interrupted", "error")
-"""Stop reasons after which nothing more is measured."""
+"""Stop reasons after which nothing more is measured; only these come from outside."""
 
 
 def check_count(option: str, value: Any, least: int) -> None:
@@ -126,7 +126,9 @@ class MachineConfig:
                 raise OptionError("tasks", task, "Give every task an id of its own.")
             seen.add(task)
         if not self.train or not self.held_out:
-            raise OptionError("tasks", len(ids), "Give at least one training and one held-out task.")
+            raise OptionError(
+                "tasks", len(ids), "Give at least one training and one held-out task."
+            )
 
     @property
     def calls_per_ticket(self) -> int:

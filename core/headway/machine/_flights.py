@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 import attrs
 
 from headway.contracts import (
-    Artifact,
     CompletionKind,
     Fault,
     Outcome,

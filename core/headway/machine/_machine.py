@@ -21,8 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import attrs
-
 from headway.backpressure import Backpressure
 from headway.contracts import CompletionKind, Fault, Request, RunFinished, Snapshot
 from headway.errors import IllegalEventError
@@ -238,6 +236,8 @@ class Machine:
             raise IllegalEventError(f"{event!r} is no event")
         if isinstance(event, Started) != (phase == "new"):
             raise IllegalEventError(f"{type(event).__name__} can't come while the run is {phase}")
+        if isinstance(event, Stop) and event.reason not in STOPS_UNSCORED:
+            raise IllegalEventError(f"{event.reason!r} is no reason to stop from outside")
         if isinstance(event, Done | Failed):
             self._check_call(event)
         elif isinstance(event, Yielded | Returned | Raised):
@@ -361,7 +361,13 @@ class Machine:
         del event
 
     def _stop(self, event: Stop) -> None:
-        self._state.stop(event.reason, event.fault)
+        state = self._state
+        if state.stop_reason is None:
+            state.stop(event.reason, event.fault)
+            return
+        state.hurry()
+        if state.phase == "scoring":
+            self._scoring.forgo()
 
     # ------------------------------------------------------------------ time
 
@@ -404,7 +410,10 @@ class Machine:
 
     def _sweep(self, *, quiet: bool = False) -> bool:
         sweeps = self._sweeps
-        if sweeps.open is not None or not len(self._state.buffer):
+        if sweeps.open is not None or sweeps.refused:
+            return False
+        if not len(self._state.buffer):
+            sweeps.again = False
             return False
         view = self._tickets.view(sweeping=False, quiet=quiet)
         if not sweeps.again and not self._state.gate.take(view):
@@ -502,7 +511,8 @@ class Machine:
 
     def _halt(self) -> bool:
         state, sweeps = self._state, self._sweeps
-        completion = _GIVEN_UP.get(state.stop_reason or "", "cancelled")
+        reason = "interrupted" if state.hurried else state.stop_reason or ""
+        completion = _GIVEN_UP.get(reason, "cancelled")
         for call in list(state.slots.running):
             state.abandon(call)
         self._tickets.give_up(completion)
@@ -527,7 +537,8 @@ class Machine:
     def _to_scoring(self) -> bool:
         state = self._state
         state.phase = "scoring"
-        if state.stop_reason in STOPS_UNSCORED:
+        if state.stop_reason in STOPS_UNSCORED or state.hurried:
+            self._scoring.forgo()
             return self._finish()
         self._scoring.finish()
         return True

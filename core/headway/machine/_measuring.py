@@ -43,6 +43,7 @@ class Item:
     waiters: set[Requester]
     tries: int = 0
     call: int | None = None
+    cancelled: bool = False
 
 
 @attrs.define(eq=False)
@@ -188,9 +189,10 @@ class Measuring:
 
     def wanted(self, call: int) -> bool:
         """
-        Whether somebody still waits for a running measurement.
+        Whether somebody has waited for a running measurement all the time, and still does.
         """
-        return bool(self._by_call[call].waiters)
+        item = self._by_call[call]
+        return bool(item.waiters) and not item.cancelled
 
     def failed(self, call: int, *, late: bool = False) -> list[Requester]:
         """
@@ -202,6 +204,9 @@ class Measuring:
         """
         item = self._by_call.pop(call)
         item.call = None
+        if item.cancelled:
+            item.cancelled = False
+            item.tries -= 1
         if late:
             self._given_up[call] = item.key
         if item.waiters and item.tries < MAX_TRIES:
@@ -232,6 +237,7 @@ class Measuring:
             if item.call is None:
                 self._unqueue(item)
             else:
+                item.cancelled = True
                 moot.append(item.call)
         return sorted(moot)
 

@@ -116,7 +116,7 @@ class Scoring:
         version = state.head.version
         if state.config.target_reward is None or self._followed == version:
             return
-        state.measuring.drop(("head", self._followed))
+        state.forget(("head", self._followed))
         self._followed = version
         requester = ("head", version)
         if state.measuring.want(
@@ -167,7 +167,7 @@ class Scoring:
         """
         A score of one kind can't be had.
         """
-        self.state.measuring.drop(requester)
+        self.state.forget(requester)
         if requester == BASELINE:
             self._release_baseline()
             self.state.stop("error", fault)

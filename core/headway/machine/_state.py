@@ -27,9 +27,9 @@ from headway.machine._budget import Budget
 from headway.machine._calls import Call
 from headway.machine._config import STOPS_DRAINING, MachineConfig
 from headway.machine._digest import RunDigest
-from headway.machine._instructions import Abandon, Instruction, Notify, Run
+from headway.machine._instructions import Abandon, Cancel, Instruction, Notify, Run
 from headway.machine._lookups import Lookups
-from headway.machine._measuring import Measuring
+from headway.machine._measuring import Measuring, Requester
 from headway.machine._slots import Slots
 from headway.machine._tally import Tally
 from headway.merger import Merger
@@ -65,6 +65,7 @@ class State:
     slots: Slots = attrs.field(init=False)
     phase: Phase = "new"
     stop_reason: str | None = None
+    hurried: bool = False
     error: Fault | None = None
     now: float = 0.0
     head: Snapshot = attrs.field(init=False)
@@ -102,6 +103,12 @@ class State:
         """
         self.slots.end(call)
         self.out.append(Abandon(call))
+
+    def forget(self, requester: Requester) -> None:
+        """
+        Let go of the scores that a requester waits for; what nobody waits for is cancelled.
+        """
+        self.out += [Cancel(call) for call in self.measuring.drop(requester)]
 
     def decide(self, number: int, kind: DecisionKind, reason: str = "") -> Card:
         """
@@ -161,6 +168,14 @@ class State:
         self.stop_reason = reason
         self.error = fault
         self.phase = "draining" if reason in STOPS_DRAINING else "halting"
+
+    def hurry(self) -> None:
+        """
+        End a run that is ending already without waiting for more than a commit on its way.
+        """
+        self.hurried = True
+        if self.phase == "draining":
+            self.phase = "halting"
 
     @property
     def running(self) -> bool:

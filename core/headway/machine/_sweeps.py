@@ -17,7 +17,6 @@ import attrs
 from headway.contracts import (
     KEEP,
     Card,
-    Carry,
     Commit,
     Committed,
     Consume,
@@ -31,7 +30,7 @@ from headway.contracts import (
     SweepOutcome,
 )
 from headway.machine._calls import CommitCall, RebaseCall, Rebased
-from headway.machine._instructions import Abort, Cancel, Notify, Resume, Run, StepStart
+from headway.machine._instructions import Abort, Notify, Resume, Run, StepStart
 from headway.machine._lookups import LookupRaised
 from headway.machine._measuring import Requester
 from headway.machine._state import State
@@ -107,6 +106,7 @@ class Sweeps:
     again: bool = attrs.field(default=False, init=False)
     barren: int = attrs.field(default=0, init=False)
     refresh: bool = attrs.field(default=False, init=False)
+    refused: bool = attrs.field(default=False, init=False)
     _count: int = attrs.field(default=0, init=False)
     _races: int = attrs.field(default=0, init=False)
     _retried: bool = attrs.field(default=False, init=False)
@@ -132,6 +132,7 @@ class Sweeps:
         """
         state = self.state
         cards, first = state.buffer.lease()
+        state.tally.considered += first
         try:
             verdicts = state.merger.sweep(cards, state.head.version)
         except LookupRaised as raised:
@@ -141,7 +142,6 @@ class Sweeps:
             return
         self.again = False
         state.plugin_worked("staleness policy")
-        state.tally.considered += first
         self._count += 1
         self.open = OpenSweep(self._count, quiet, len(cards))
         self._sort(self.open, verdicts)
@@ -242,7 +242,7 @@ class Sweeps:
         """
         sweep = self.open
         assert sweep is not None
-        self.state.measuring.drop(requester)
+        self.state.forget(requester)
         if requester[0] == "verify":
             self._drop(sweep, requester[1], "unmeasured")
         else:
@@ -384,7 +384,9 @@ class Sweeps:
         self.state.fault(fault)
         self.state.stop("error", fault)
 
-    def _decide(self, number: int, kind: Literal["committed", "discarded"], reason: str = "") -> None:
+    def _decide(
+        self, number: int, kind: Literal["committed", "discarded"], reason: str = ""
+    ) -> None:
         sweep = self.open
         assert sweep is not None
         del sweep.survivors[number]
@@ -417,7 +419,9 @@ class Sweeps:
         carried = set() if sweep.quiet else step.carried
         for number in sorted(sweep.survivors):
             if number not in carried:
-                self._decide(number, "discarded", "uncertain" if number in step.carried else "worse")
+                self._decide(
+                    number, "discarded", "uncertain" if number in step.carried else "worse"
+                )
         self._carry(sorted(carried))
         kept: SweepOutcome = "carried" if carried else "below-threshold"
         self._finish("committed" if sweep.committed else kept)
@@ -457,8 +461,7 @@ class Sweeps:
     def _close_step(self) -> None:
         step = self.step
         assert step is not None
-        for call in self.state.measuring.drop(("step", step.number)):
-            self.state.out.append(Cancel(call))
+        self.state.forget(("step", step.number))
         self.state.out.append(Abort(step.number))
 
     def _abort(self, outcome: SweepOutcome = "returned") -> None:
@@ -475,7 +478,7 @@ class Sweeps:
         if sweep is None:
             return
         for number in sweep.verifying:
-            self.state.measuring.drop(("verify", number))
+            self.state.forget(("verify", number))
         step = sweep.step
         if step is not None and step.commit is not None:
             return
@@ -494,7 +497,8 @@ class Sweeps:
         self.barren = 0 if sweep.committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.committed, stale=sweep.stale):
             self.refresh = True
-        if sweep.quiet and outcome == "returned" and state.running and not self.again:
+        if sweep.quiet and outcome == "returned" and not self.again:
+            self.refused = True
             held = ", ".join(map(str, state.buffer.held))
             text = f"nothing runs, nothing can start, and the step decided none of the cards {held}"
             state.stop("stalled", Fault(where="aggregator", type="Stalled", message=text))

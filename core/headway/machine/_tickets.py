@@ -124,6 +124,7 @@ class Tickets:
         state.tally.tickets += 1
         state.plugin_worked("aggregator")
         if work.task is None:
+            state.plugin_worked("sampler")
             self.queue.took(task)
         self.flights[ticket.number] = Flight(
             ticket, task, work, source, state.config.calls_per_ticket, state.now, late
@@ -282,6 +283,7 @@ class Tickets:
         state = self.state
         try:
             state.lookups.observe(flight.ended - flight.started)
+            state.plugin_worked("duration estimator")
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
         if state.buffer.waiting:
@@ -375,8 +377,8 @@ class Tickets:
 
 
 _AFTER: dict[str, Callable[[Tickets, Flight, CallValue], None]] = {
-    "rollout": Tickets._rolled_out,  # noqa: SLF001 - the table of this class's own transitions
-    "propose": Tickets._proposed,  # noqa: SLF001
-    "verify": Tickets._verified,  # noqa: SLF001
+    "rollout": Tickets._rolled_out,
+    "propose": Tickets._proposed,
+    "verify": Tickets._verified,
 }
 """What follows a finished call, by the ticket's phase."""

@@ -85,8 +85,8 @@ def _sweep(state: State, sweeps: Sweeps) -> None:
         _must(not leased, "cards are leased and no sweep is open")
         return
     _must(leased == {*sweep.survivors, *sweep.verifying}, "leased = survivors + verifying")
-    waiting = {*sweep.rebasing}
-    _must(waiting <= {*sweep.verifying.values()}, "a card waits for a rebase and is not verified")
+    waiting = {card.number for card in sweep.rebasing}
+    _must(waiting <= {*sweep.verifying}, "a card waits for a rebase and is not verified")
     if sweep.step is None:
         return
     _must(sweep.step.carried <= set(sweep.survivors), "a step carries a card that it has not got")
