@@ -11,11 +11,22 @@ from typing import Any
 import attrs
 
 from headway.drivers._engine import Engine, Telling, Work
+from headway.drivers._interrupt import Interrupt, catching_ctrl_c
 from headway.drivers._steps import StepHost
 from headway.drivers._work import Workbench
 from headway.machine import Started
 
-__all__ = ["DRIVE", "Drive", "Engine", "StepHost", "Telling", "Work", "Workbench"]
+__all__ = [
+    "DRIVE",
+    "Drive",
+    "Engine",
+    "Interrupt",
+    "StepHost",
+    "Telling",
+    "Work",
+    "Workbench",
+    "catching_ctrl_c",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -27,11 +38,13 @@ class Drive:
         slots: Calls at once.
         seed: Orders what happens at the same virtual moment.
         durations: Laws by kind of work, for the simulated driver.
+        interrupt: What Ctrl-C goes to.
     """
 
     slots: int
     seed: int
     durations: Mapping[str, Any]
+    interrupt: Interrupt
 
 
 def _clock() -> Callable[[], float]:
@@ -42,20 +55,25 @@ def _clock() -> Callable[[], float]:
 def _serial(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.serial import run_serial
 
-    del drive
-    run_serial(engine, started, _clock())
+    run_serial(engine, started, _clock(), drive.interrupt)
 
 
 def _threads(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.threads import ThreadedRun
 
-    ThreadedRun(engine, drive.slots, _clock()).run(started)
+    ThreadedRun(engine, drive.slots, _clock()).run(started, drive.interrupt)
 
 
 def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.simulated import run_simulated
 
-    run_simulated(engine, started, seed=drive.seed, durations=drive.durations)
+    run_simulated(
+        engine,
+        started,
+        seed=drive.seed,
+        durations=drive.durations,
+        interrupt=drive.interrupt,
+    )
 
 
 DRIVE: Mapping[str, Callable[[Engine, Started, Drive], None]] = {

@@ -24,9 +24,9 @@ from headway.machine import (
     Event,
     Finish,
     Instruction,
+    Lookups,
     Machine,
     Notify,
-    PluginLookups,
     Resume,
     Run,
 )
@@ -77,7 +77,7 @@ class Engine:
     """
 
     machine: Machine
-    lookups: PluginLookups
+    lookups: Lookups
     steps: StepHost
     bench: Workbench
     tell: Callable[[Notice], None]

@@ -7,14 +7,49 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
+import attrs
+
 from headway.contracts import Fault
 from headway.drivers._engine import Engine, Work
+from headway.drivers._interrupt import Interrupt
 from headway.machine import Call, Cancel, CommitCall, Event, Failed, Run, Started, Stop
 
 CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it any more")
 
 
-def run_serial(engine: Engine, started: Started, now: Callable[[], float]) -> None:
+@attrs.define(eq=False)
+class _Stopping:
+    """
+    Stops a serial run: between two events, or in the middle of a domain's call.
+    """
+
+    asked: bool = False
+    in_call: bool = False
+
+    def __call__(self) -> None:
+        self.asked = True
+        if self.in_call:
+            raise KeyboardInterrupt
+
+    def perform(self, engine: Engine, call: Call, now: Callable[[], float]) -> Event:
+        """
+        Perform a call, which ends early when the run is to stop; a commit never does.
+        """
+        try:
+            self.in_call = not isinstance(call, CommitCall) and not self.asked
+            answer = engine.bench.perform(call, now)
+            self.in_call = False
+        except KeyboardInterrupt:
+            self.in_call = False
+            if not self.asked:  # the second time: nothing is waited for any more
+                raise
+            return Failed(now(), call.id, CANCELLED)
+        return answer
+
+
+def run_serial(
+    engine: Engine, started: Started, now: Callable[[], float], interrupt: Interrupt
+) -> None:
     """
     Bring a run to its end on the calling thread.
 
@@ -22,19 +57,20 @@ def run_serial(engine: Engine, started: Started, now: Callable[[], float]) -> No
         engine: The run.
         started: Its first event.
         now: Seconds since the run began, on a monotonic clock.
+        interrupt: Stops it.
     """
     queue: deque[Call] = deque()
     events: deque[Event] = deque([started])
-    while not engine.finished:
-        try:
+    stopping, told = _Stopping(), False
+    with interrupt.asking(stopping):
+        while not engine.finished:
+            if stopping.asked and not told:
+                told = True
+                events.append(Stop(now(), "interrupted"))
             if not events:
-                events.append(engine.bench.perform(queue.popleft(), now))
+                events.append(stopping.perform(engine, queue.popleft(), now))
             while events:
                 events += _enqueue(queue, engine.feed(events.popleft()), now)
-        except KeyboardInterrupt:
-            commits = [call for call in queue if isinstance(call, CommitCall)]
-            queue = deque(commits)
-            events.append(Stop(now(), "interrupted"))
 
 
 def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Event]:

@@ -8,20 +8,22 @@ run's seed and of what the call is, so a run repeats exactly, also after a crash
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol, TypeAlias
 
 import attrs
 
 from headway.drivers._engine import Engine, Work
+from headway.drivers._interrupt import Interrupt
+from headway.drivers._recovery import Recovery
 from headway.drivers.serial import CANCELLED
 from headway.durations import Law
+from headway.journal import Row
 from headway.keyed import keyed_int, keyed_unit
 from headway.machine import (
     Call,
     Cancel,
-    CommitCall,
     Done,
     Event,
     Failed,
@@ -48,6 +50,12 @@ class Tamper(Protocol):
     def __call__(self, call: Call, seconds: float, answer: Done | Failed) -> list[Delivery]:
         """
         What arrives, and when, instead of ``answer`` after ``seconds``.
+        """
+        ...
+
+    def deliveries(self, call: Call) -> int:
+        """
+        How many answers arrive for a call.
         """
         ...
 
@@ -87,6 +95,7 @@ class Simulation:
     tamper: Tamper | None = None
     now: float = attrs.field(default=0.0, init=False)
     _due: list[tuple[float, int, int, Event]] = attrs.field(factory=list, init=False)
+    _ahead: dict[int, int] = attrs.field(factory=dict, init=False)
     _pending: dict[int, Call] = attrs.field(factory=dict, init=False)
     _count: int = attrs.field(default=0, init=False)
     _ticked: float | None = attrs.field(default=None, init=False)
@@ -129,6 +138,12 @@ class Simulation:
         while self.step():
             pass
 
+    def stop(self, reason: str) -> None:
+        """
+        Ask the machine to end the run.
+        """
+        self._feed(Stop(self.now, reason))
+
     def _feed(self, event: Event) -> None:
         if isinstance(event, Done | Failed):
             self._pending.pop(event.call, None)
@@ -146,18 +161,53 @@ class Simulation:
 
     def _begin(self, call: Call, now: float) -> None:
         self._pending[call.id] = call
+        skip = self._ahead.get(call.id, 0)
+        if skip and skip >= (1 if self.tamper is None else self.tamper.deliveries(call)):
+            return
         seconds = draw_seconds(self.durations, self.seed, call)
         answer = self.engine.bench.perform(call, lambda: now)
         arriving: list[Delivery] = [(seconds, answer)]
-        if self.tamper is not None and not isinstance(call, CommitCall):
+        if self.tamper is not None:
             arriving = self.tamper(call, seconds, answer)
-        for after, event in arriving:
+        for after, event in arriving[skip:]:
             self._deliver(now + after, event)
+
+    def recover(self, rows: Sequence[Row], recovery: Recovery) -> None:
+        """
+        Take up a run where its journal ends, instead of ``start``.
+
+        Every call is begun again at the moment at which it was begun; those whose answers the
+        journal holds are not performed again.  The rest arrives when it would have arrived.
+        """
+        begun: list[tuple[float, list[Work]]] = []
+        for row in rows:
+            event = row.event
+            self.now = max(self.now, event.now)
+            if isinstance(event, Tick):
+                self._ticked = event.now
+            elif isinstance(event, Done | Failed) and not _is_cancelled(event):
+                self._ahead[event.call] = self._ahead.get(event.call, 0) + 1
+            begun.append((event.now, recovery.read(row)))
+        answered = {row.event.call for row in rows if isinstance(row.event, Done | Failed)}
+        now = self.now
+        for began, work in begun:
+            self.dispatch([w for w in work if isinstance(w, Run)], began)
+        for call in answered:
+            self._pending.pop(call, None)
+        for began, work in begun:
+            self.dispatch([w for w in work if isinstance(w, Cancel)], began)
+        self.now = now
+        for event in recovery.reopen(now):
+            self._feed(event)
 
     def _deliver(self, due: float, event: Event) -> None:
         self._count += 1
         tie = keyed_int(self.seed, "order", getattr(event, "call", -1))
         heappush(self._due, (due, tie, self._count, event))
+
+
+def _is_cancelled(event: Done | Failed) -> bool:
+    return isinstance(event, Failed) and event.fault == CANCELLED
 
 
 def run_simulated(
@@ -166,14 +216,16 @@ def run_simulated(
     *,
     seed: int,
     durations: Mapping[str, Law],
+    interrupt: Interrupt,
 ) -> None:
     """
     Bring a run to its end under a virtual clock; Ctrl-C stops it as it stops a real one.
     """
     simulation = Simulation(engine=engine, seed=seed, durations=durations)
-    simulation.start(started)
-    while not engine.finished:
-        try:
-            simulation.run()
-        except KeyboardInterrupt:
-            engine.feed(Stop(simulation.now, "interrupted"))
+    asked: list[bool] = []
+    with interrupt.asking(lambda: asked.append(True)):
+        simulation.start(started)
+        while simulation.step():
+            if asked:
+                asked.clear()
+                simulation.stop("interrupted")

@@ -12,10 +12,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from queue import SimpleQueue
 
 import attrs
 
 from headway.drivers._engine import Engine
+from headway.drivers._interrupt import Interrupt
 from headway.drivers.serial import CANCELLED
 from headway.machine import (
     Abandon,
@@ -73,25 +75,35 @@ class ThreadedRun:
         self._work = Lane(self.slots, threading.Condition(self._lock))
         self._commits = Lane(1, threading.Condition(self._lock))
 
-    def run(self, started: Started) -> None:
+    def run(self, started: Started, interrupt: Interrupt) -> None:
         """
-        Bring the run to its end; Ctrl-C on the calling thread stops it.
+        Bring the run to its end; an interrupt stops it, from whichever thread that comes.
         """
-        event: Event | None = started
-        while True:
-            try:
-                self._serve(event)
-            except KeyboardInterrupt:
-                event = Stop(self.now(), "interrupted")
-                continue
-            break
+        requests: SimpleQueue[bool] = SimpleQueue()
+        # A signal handler may not wait for the lock, which its own thread may hold; putting
+        # something into a simple queue is all it does.
+        listener = threading.Thread(
+            target=self._listen, args=(requests,), name="headway-interrupt", daemon=True
+        )
+        listener.start()
+        try:
+            with interrupt.asking(lambda: requests.put(True)):
+                self._serve(started)
+        finally:
+            requests.put(False)
         if self._broken is not None:
             raise self._broken
 
-    def _serve(self, event: Event | None) -> None:
-        if event is not None:
+    def _listen(self, requests: SimpleQueue[bool]) -> None:
+        if requests.get():
             with self._lock:
-                self._handle(event)
+                if not self._over:
+                    self._handle(Stop(self.now(), "interrupted"))
+                    self._main.notify()
+
+    def _serve(self, started: Started) -> None:
+        with self._lock:
+            self._handle(started)
         while (instruction := self._next()) is not None:
             if isinstance(instruction, Resume):
                 answer = self.engine.steps.resume(instruction, self.now())

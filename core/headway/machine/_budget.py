@@ -33,11 +33,17 @@ class Budget:
         """
         return self.max_rollouts is None or self.rollouts < self.max_rollouts
 
+    def affords(self, calls: int) -> bool:
+        """
+        Whether that many calls could be reserved.
+        """
+        return self.max_calls is None or self.calls + self.reserved + calls <= self.max_calls
+
     def reserve(self, calls: int) -> bool:
         """
         Reserve calls; False, and nothing changed, when there are not that many left.
         """
-        if self.max_calls is not None and self.calls + self.reserved + calls > self.max_calls:
+        if not self.affords(calls):
             return False
         self.reserved += calls
         return True

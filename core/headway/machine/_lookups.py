@@ -46,7 +46,12 @@ class LookupRaised(Exception):  # noqa: N818 - it never leaves the machine
 class Lookups(Protocol):
     """
     What the machine looks up.
+
+    Attributes:
+        answers: What was answered since the list was last cleared.
     """
+
+    answers: list[Any]
 
     def select(self, ticket: Ticket, head: Snapshot, memory: Json) -> Work:
         """
@@ -154,9 +159,7 @@ class PluginLookups:
             return function(*arguments)
         except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; it is contained
             text = "".join(traceback.format_exception(error))
-            fault = Fault(
-                where=kind, type=type(error).__name__, message=str(error), traceback=text
-            )
+            fault = Fault(where=kind, type=type(error).__name__, message=str(error), traceback=text)
             raise LookupRaised(self._keep(fault)) from error
 
 

@@ -361,13 +361,7 @@ class Machine:
         del event
 
     def _stop(self, event: Stop) -> None:
-        state = self._state
-        if state.stop_reason is None:
-            state.stop(event.reason, event.fault)
-            return
-        state.hurry()
-        if state.phase == "scoring":
-            self._scoring.forgo()
+        self._state.stop(event.reason, event.fault)
 
     # ------------------------------------------------------------------ time
 
@@ -384,6 +378,7 @@ class Machine:
             self._give_up_call(call, fault, "timeout")
         self._tickets.count_stragglers()
         if self._scoring.time_is_up():
+            self._scoring.forgo()
             state.stop("max_seconds")
 
     # ------------------------------------------------------------------ what follows
@@ -397,6 +392,8 @@ class Machine:
         if state.phase == "halting":
             return self._halt()
         if state.phase == "scoring":
+            if state.halted_by in STOPS_UNSCORED:
+                self._scoring.forgo()
             self._fill()
             return self._scoring.over and self._finish()
         return (
@@ -511,8 +508,7 @@ class Machine:
 
     def _halt(self) -> bool:
         state, sweeps = self._state, self._sweeps
-        reason = "interrupted" if state.hurried else state.stop_reason or ""
-        completion = _GIVEN_UP.get(reason, "cancelled")
+        completion = _GIVEN_UP.get(state.halted_by or "", "cancelled")
         for call in list(state.slots.running):
             state.abandon(call)
         self._tickets.give_up(completion)
@@ -537,10 +533,8 @@ class Machine:
     def _to_scoring(self) -> bool:
         state = self._state
         state.phase = "scoring"
-        if state.stop_reason in STOPS_UNSCORED or state.hurried:
-            self._scoring.forgo()
-            return self._finish()
-        self._scoring.finish()
+        if state.halted_by not in STOPS_UNSCORED:
+            self._scoring.finish()
         return True
 
     def _finish(self) -> bool:

@@ -181,7 +181,7 @@ class Scoring:
         state = self.state
         config = state.config
         self._release_baseline()
-        if not self._final_reserve:
+        if not self._final_reserve or self.time_is_up():
             self.forgo()
             return
         state.budget.release(self._final_reserve)
@@ -202,7 +202,7 @@ class Scoring:
         Report what the gate measured last, instead of what can't be measured any more.
         """
         self._release_baseline()
-        if self.state.phase != "scoring":
+        if self.state.phase != "scoring" or self.over:
             return
         reward = self.state.head_reward()
         if self.final is None and reward is not None:
@@ -240,15 +240,14 @@ class Scoring:
 
     def time_is_up(self) -> bool:
         """
-        Whether the search must end now; forgoes final scoring when even its time is over.
+        Whether the search, or final scoring, must end now.
         """
         limit = self.state.config.max_seconds
         if limit is None:
             return False
-        if self.state.phase == "scoring" and self.state.now >= limit:
-            self.forgo()
-        searching = self.state.phase in ("running", "draining")
-        return searching and self.state.now >= self._search_ends(limit)
+        if self.state.phase in ("running", "draining"):
+            return self.state.now >= self._search_ends(limit)
+        return self.state.now >= limit
 
     def overtime(self) -> bool:
         """

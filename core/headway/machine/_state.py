@@ -65,7 +65,7 @@ class State:
     slots: Slots = attrs.field(init=False)
     phase: Phase = "new"
     stop_reason: str | None = None
-    hurried: bool = False
+    halted_by: str | None = None
     error: Fault | None = None
     now: float = 0.0
     head: Snapshot = attrs.field(init=False)
@@ -161,21 +161,15 @@ class State:
 
     def stop(self, reason: str, fault: Fault | None = None) -> None:
         """
-        Begin to end the run; the first reason wins.
+        Begin to end the run, or end one sooner that drains; the first reason is the one reported.
         """
-        if self.stop_reason is not None:
-            return
-        self.stop_reason = reason
-        self.error = fault
-        self.phase = "draining" if reason in STOPS_DRAINING else "halting"
-
-    def hurry(self) -> None:
-        """
-        End a run that is ending already without waiting for more than a commit on its way.
-        """
-        self.hurried = True
-        if self.phase == "draining":
-            self.phase = "halting"
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            self.error = fault
+        if reason not in STOPS_DRAINING:
+            self.halted_by = self.halted_by or reason
+        if self.phase in ("running", "draining"):
+            self.phase = "halting" if self.halted_by else "draining"
 
     @property
     def running(self) -> bool:

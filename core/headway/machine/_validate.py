@@ -103,7 +103,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     rebasing = sweeps.open is not None and sweeps.open.rebasing
     _must(not rebasing, "a slot idles while a rebase waits")
     if state.measuring.next() is not None:
-        _must(state.stop_reason == "max_calls", "a slot idles while a measurement waits")
+        _must(not state.budget.affords(1), "a slot idles while a measurement waits")
     if state.running and tickets.workers.next is not None:
         view = tickets.view(sweeping=sweeps.open is not None)
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")

@@ -1,0 +1,156 @@
+"""
+Brings a run back from its journal.
+
+The journal's events go through a new machine with the recorded look-ups, so nothing is measured or
+paid again.  A step that was open is run again from its start on the recorded answers; one that asks
+for something else than the journal holds has diverged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from headway.contracts import Json, Snapshot, TaskBook, Ticket, Verdict, Work
+from headway.drivers._engine import Engine
+from headway.drivers._engine import Work as Instructed
+from headway.errors import ReplayDivergence
+from headway.journal import Row
+from headway.machine import (
+    Abandon,
+    Abort,
+    Cancel,
+    Event,
+    Lookups,
+    RecordedLookups,
+    Resume,
+    Returned,
+    Raised,
+    Run,
+    Yielded,
+)
+
+
+@attrs.define(eq=False)
+class ResumedLookups:
+    """
+    Recorded answers while a journal is read, the plug-ins' own from then on.
+
+    Args:
+        plugins: The look-ups to go on with.
+        live: Whether the journal has been read.
+    """
+
+    plugins: Lookups
+    recorded: RecordedLookups = attrs.field(factory=RecordedLookups)
+    live: bool = False
+
+    @property
+    def _now(self) -> Lookups:
+        return self.plugins if self.live else self.recorded
+
+    @property
+    def answers(self) -> list[Any]:
+        """
+        The answers given since they were last cleared.
+        """
+        return self._now.answers
+
+    @answers.setter
+    def answers(self, value: list[Any]) -> None:
+        self._now.answers = value
+
+    def select(self, ticket: Ticket, head: Snapshot, memory: Json) -> Work:
+        """
+        What a ticket is to work on.
+        """
+        return self._now.select(ticket, head, memory)
+
+    def pick(self, book: TaskBook) -> str:
+        """
+        The task of the next ticket.
+        """
+        return self._now.pick(book)
+
+    def decide(self, eta: int, alpha: int, contract_breaking: bool) -> Verdict:
+        """
+        What to do with a stale card.
+        """
+        return self._now.decide(eta, alpha, contract_breaking)
+
+    def estimate(self) -> float | None:
+        """
+        The expected duration of a rollout, in seconds.
+        """
+        return self._now.estimate()
+
+    def observe(self, seconds: float) -> None:
+        """
+        A rollout took this long; the plug-in learns it also while the journal is read.
+        """
+        if not self.live:
+            self.plugins.observe(seconds)
+        self._now.observe(seconds)
+
+
+@attrs.define(eq=False)
+class Recovery:
+    """
+    Reads a journal into a new engine, row by row.
+
+    Args:
+        engine: A new engine whose look-ups are ``lookups``.
+        lookups: What its machine was built with.
+    """
+
+    engine: Engine
+    lookups: ResumedLookups
+    _resumed: dict[int, list[Resume]] = attrs.field(factory=dict, init=False)
+    _said: dict[int, list[Event]] = attrs.field(factory=dict, init=False)
+
+    def read(self, row: Row) -> list[Instructed]:
+        """
+        Take in one row; returns the work that the machine asked for then.
+        """
+        self.lookups.recorded.load(row.answers)
+        event = row.event
+        if isinstance(event, Yielded):
+            self._said.setdefault(event.step, []).append(event)
+        elif isinstance(event, Returned | Raised):
+            self._forget(event.step)
+        work: list[Instructed] = []
+        for instruction in self.engine.machine.handle(event):
+            if isinstance(instruction, Run | Cancel | Abandon):
+                work.append(instruction)
+            elif isinstance(instruction, Resume):
+                self._resumed.setdefault(instruction.step, []).append(instruction)
+            elif isinstance(instruction, Abort):
+                self._forget(instruction.step)
+        if self.engine.journal is not None:
+            self.engine.journal.append(event, row.answers)
+        return work
+
+    def _forget(self, step: int) -> None:
+        self._resumed.pop(step, None)
+        self._said.pop(step, None)
+
+    def reopen(self, now: float) -> list[Event]:
+        """
+        End reading: run open steps again; returns what they say that the journal does not hold.
+
+        Raises:
+            ReplayDivergence: a step asks for something else than the journal holds.
+        """
+        self.lookups.live = True
+        news: list[Event] = []
+        for step, instructions in self._resumed.items():
+            said = self._said.get(step, [])
+            for place, instruction in enumerate(instructions):
+                event = self.engine.steps.resume(instruction, now)
+                if place >= len(said):
+                    news.append(event)
+                elif attrs.evolve(event, now=said[place].now) != said[place]:
+                    message = f"step {step} asks for {event!r}; the journal holds {said[place]!r}"
+                    raise ReplayDivergence(message)
+        return news

@@ -1,0 +1,338 @@
+"""
+An auditor: follows a run from outside and keeps its own accounts.
+
+It sees events and instructions only, never the machine's insides, so that a machine that is wrong
+and consistent with itself is found too.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from headway.contracts import (
+    Artifact,
+    Card,
+    CardDecided,
+    FaultSeen,
+    Commit,
+    HeadCommitted,
+    HeadMoved,
+    Json,
+    Ledger,
+    Measure,
+    Notice,
+    Proposal,
+    RunFinished,
+    Scores,
+    TicketEnded,
+)
+from headway.drivers import Engine, Workbench
+from headway.gate import Barrier, LagGate
+from headway.machine import (
+    Abandon,
+    Call,
+    CommitCall,
+    Done,
+    Event,
+    Failed,
+    Finish,
+    Instruction,
+    MeasureCall,
+    Notify,
+    ProposeCall,
+    Resume,
+    RolloutCall,
+    Run,
+    Started,
+    StepStart,
+    VerifyCall,
+    Yielded,
+)
+
+
+class AuditError(AssertionError):
+    """
+    A run did something that no run may do.
+    """
+
+
+def must(holds: object, text: str) -> None:
+    """
+    Raise an ``AuditError`` unless something holds.
+    """
+    if not holds:
+        raise AuditError(text)
+
+
+@attrs.define(eq=False, kw_only=True)
+class Auditor:
+    """
+    Keeps accounts of one run.
+
+    Args:
+        engine: The run, whose machine's answers are looked at after every event.
+        gate: The run's gate; only its options are read.
+        alpha: The largest eta that a committed card may have.
+        carried: Cards that may be carried over beside the bound.
+    """
+
+    engine: Engine
+    gate: LagGate | Barrier
+    alpha: int | None
+    carried: int
+    outstanding: dict[int, Call] = attrs.field(factory=dict)
+    tickets: int = 0
+    ended: set[int] = attrs.field(factory=set)
+    proposed: dict[int, Proposal | None] = attrs.field(factory=dict)
+    cards: int = 0
+    decided: set[int] = attrs.field(factory=set)
+    paid: int = 0
+    version: int = 0
+    digest: str = ""
+    stopped: bool = False
+    finished: int = 0
+    asked: dict[tuple[int, int], object] = attrs.field(factory=dict)
+    scored: dict[tuple[str, str, int], float] = attrs.field(factory=dict)
+    bases: dict[int, int] = attrs.field(factory=dict)
+    stale: int = 0
+    events: int = 0
+    unacknowledged: bool = False
+
+    @property
+    def bench(self) -> Workbench:
+        """
+        What the run's calls are performed with.
+        """
+        return self.engine.bench
+
+    @property
+    def ledger(self) -> Ledger:
+        """
+        The run's ledger.
+        """
+        return self.engine.bench.ledger
+
+    def follow(self, event: Event, out: list[Instruction]) -> None:
+        """
+        Take in one event and what the machine said to it.
+        """
+        self.events += 1
+        late = any(isinstance(i, Abandon) and i.call == getattr(event, "call", None) for i in out)
+        if not late:
+            _EVENTS.get(type(event), _ignore)(self, event)
+        for instruction in out:
+            _INSTRUCTIONS.get(type(instruction), _ignore)(self, instruction)
+        self.stopped = self.engine.machine.stop_reason is not None
+        self._check_bounds()
+
+    # events
+
+    def _started(self, event: Started) -> None:
+        self.version, self.digest = event.head.version, event.head.digest
+
+    def _answered(self, event: Done | Failed) -> None:
+        call = self.outstanding.pop(event.call, None)
+        if call is None or isinstance(event, Failed):
+            if isinstance(call, VerifyCall | ProposeCall):
+                self.proposed[call.ticket.number] = None
+            return
+        if isinstance(call, ProposeCall):
+            proposal = event.value
+            good = isinstance(proposal, Proposal) and not proposal.no_op
+            self.proposed[call.ticket.number] = proposal if good else None  # type: ignore[assignment] # narrowed above
+        elif isinstance(call, MeasureCall):
+            self.scored[call.artifact.digest, call.task, call.draw] = event.value  # type: ignore[assignment] # a measurement gives a float
+        elif isinstance(call, CommitCall) and isinstance(event.value, HeadMoved):
+            self.version, self.digest = event.value.head.version, event.value.head.digest
+
+    def _yielded(self, event: Yielded) -> None:
+        self.asked[event.step, event.n] = event.request
+
+    # instructions
+
+    def _run(self, instruction: Run) -> None:
+        call = instruction.call
+        must(call.id not in self.outstanding, f"call {call.id} runs twice")
+        must(not self.finished, f"call {call.id} begins after the end")
+        self.outstanding[call.id] = call
+        self.paid += call.paid
+        if isinstance(call, RolloutCall):
+            self._admitted(call)
+        elif isinstance(call, MeasureCall):
+            self._measured(call)
+        elif isinstance(call, CommitCall):
+            must(call.expected == self.version, f"{call} expects another head than {self.version}")
+            commits = [c for c in self.outstanding.values() if isinstance(c, CommitCall)]
+            must(len(commits) == 1, "two commits are on their way at once")
+
+    def _admitted(self, call: RolloutCall) -> None:
+        ticket = call.ticket
+        must(ticket.number == self.tickets, f"ticket {ticket.number} is not the next one")
+        must(not self.stopped, "a rollout begins after the run was stopped")
+        self.tickets += 1
+        drift = self.version - ticket.base
+        lag = self.gate.async_ratio if isinstance(self.gate, LagGate) else 0
+        must(0 <= drift <= lag, f"ticket {ticket.number} starts {drift} versions behind")
+
+    def _measured(self, call: MeasureCall) -> None:
+        key = (call.artifact.digest, call.task, call.draw)
+        must(key not in self.scored, f"{key} is measured though it is known")
+        same = [
+            c
+            for c in self.outstanding.values()
+            if isinstance(c, MeasureCall) and (c.artifact.digest, c.task, c.draw) == key
+        ]
+        must(len(same) == 1, f"{key} is measured twice at once")
+
+    def _abandoned(self, instruction: Abandon) -> None:
+        call = self.outstanding.pop(instruction.call, None)
+        must(call is not None, f"call {instruction.call} is given up and does not run")
+        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+            self.proposed[call.ticket.number] = None
+
+    def _resumed(self, instruction: Resume) -> None:
+        if instruction.n == 0:
+            self._step_began(instruction.value)
+            return
+        request = self.asked.pop((instruction.step, instruction.n), None)
+        must(request is not None, f"{instruction} answers nothing that was asked")
+        if isinstance(request, Measure):
+            self._check_scores(request, instruction.value)
+        elif isinstance(request, Commit):
+            same = instruction.value.artifact == request.candidate
+            must(same, f"step {instruction.step} is told of another head than it committed")
+        else:
+            must(instruction.value is None, f"{request} is answered with {instruction.value!r}")
+
+    def _step_began(self, start: StepStart) -> None:
+        must(start.head.version == self.version, "a step begins on another head")
+        for card in start.cards:
+            self._check_card(card)
+
+    def _check_card(self, card: Card) -> None:
+        must(card.number not in self.decided, f"card {card.number} is decided and in a step")
+        must(card.base == self.version, f"card {card.number} is not rebased to the head")
+
+    def _check_scores(self, request: Measure, scores: Scores) -> None:
+        draws = range(request.draws)
+        must(len(scores) == len(request.candidates), "a row of scores is missing")
+        for artifact, row in zip(request.candidates, scores, strict=True):
+            expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
+            must(row == expected, f"{artifact.value} is told {row}, not {expected}")
+
+    def _true(self, artifact: Artifact, task: str, draw: int) -> Json:
+        return self.bench.value(MeasureCall(-1, artifact, task, draw))
+
+    def _notified(self, instruction: Notify) -> None:
+        notice: Notice = instruction.notice
+        if isinstance(notice, TicketEnded):
+            self._ended(notice)
+        elif isinstance(notice, CardDecided):
+            self._decided(notice)
+        elif isinstance(notice, HeadCommitted):
+            self._head(notice)
+        elif isinstance(notice, FaultSeen) and notice.fault.where == "commit":
+            self.unacknowledged = True
+            lost = [c for c in self.outstanding.values() if isinstance(c, CommitCall)]
+            for call in lost:
+                del self.outstanding[call.id]
+        elif isinstance(notice, RunFinished):
+            self.finished += 1
+
+    def _ended(self, notice: TicketEnded) -> None:
+        must(notice.ticket not in self.ended, f"ticket {notice.ticket} ends twice")
+        must(notice.ticket < self.tickets, f"ticket {notice.ticket} ends before it began")
+        self.ended.add(notice.ticket)
+        if self.proposed.pop(notice.ticket, None) is not None:
+            must(notice.completion == "ok", f"ticket {notice.ticket} failed and has a proposal")
+            self.cards += 1
+
+    def _decided(self, notice: CardDecided) -> None:
+        decision = notice.decision
+        must(decision.card not in self.decided, f"card {decision.card} is decided twice")
+        self.decided.add(decision.card)
+        self.stale += decision.reason == "stale"
+        if decision.kind == "committed" and self.alpha is not None:
+            must(notice.eta <= self.alpha, f"card {decision.card} is committed at eta {notice.eta}")
+
+    def _head(self, notice: HeadCommitted) -> None:
+        head = notice.head
+        logged = {entry.version: entry.digest for entry in self.ledger.log()}
+        must(logged.get(head.version) == head.digest, f"version {head.version} is not in the ledger")
+        must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
+        must(len(notice.cards) > 0, f"version {head.version} is made of no card")
+        self.version, self.digest = head.version, head.digest
+
+    def _finish(self, instruction: Finish) -> None:
+        del instruction
+        must(self.finished == 1, "the run finished without saying so once")
+        must(not self.outstanding, f"the run ends and {list(self.outstanding)} run")
+        must(len(self.ended) == self.tickets, "the run ends and tickets are in flight")
+        must(len(self.decided) == self.cards, f"{self.cards} cards, {len(self.decided)} decided")
+        if not self.unacknowledged:
+            self._check_ledger()
+        counts = self.engine.machine.statistics()
+        must(self.stale or not counts.forced_refreshes, "refreshed though nothing was stale")
+        must(counts.stale_discarded == self.stale, "stale cards are miscounted")
+
+    def _check_ledger(self) -> None:
+        head = self.ledger.snapshot()
+        must(head.version == self.version, f"ledger at {head.version}, run at {self.version}")
+        must(head.digest == self.digest, "ledger and run differ in their state")
+
+    # bounds
+
+    def _check_bounds(self) -> None:
+        config = self.engine.machine.config
+        slots = sum(not isinstance(call, CommitCall) for call in self.outstanding.values())
+        must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
+        flying = sum(
+            isinstance(call, RolloutCall | ProposeCall | VerifyCall)
+            for call in self.outstanding.values()
+        )
+        must(flying <= config.n_workers, f"{flying} rollouts for {config.n_workers} workers")
+        if config.max_rollouts is not None:
+            must(self.tickets <= config.max_rollouts, f"{self.tickets} rollouts")
+        if config.max_calls is not None:
+            must(self.paid <= config.max_calls, f"{self.paid} calls")
+        open_work = self.tickets - len(self.ended) + self.cards - len(self.decided)
+        must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
+        self._check_busy(slots, flying, open_work)
+
+    def _bound(self) -> int:
+        if isinstance(self.gate, Barrier):
+            bound = self.gate.round_size
+        else:
+            bound = self.gate.n_workers + self.gate.async_ratio + self.gate.batch - 1
+        return bound + self.carried
+
+    def _check_busy(self, slots: int, flying: int, open_work: int) -> None:
+        machine, gate = self.engine.machine, self.gate
+        config = machine.config
+        if machine.phase != "running" or isinstance(gate, Barrier):
+            return
+        left = config.max_rollouts is None or self.tickets < config.max_rollouts
+        room = open_work < self._bound() - self.carried and flying < config.n_workers
+        retired = machine.statistics().retired_workers
+        idle = slots < config.slots and left and room and not retired
+        must(not idle, "a slot idles while a rollout may start")
+
+
+def _ignore(auditor: Auditor, what: object) -> None:
+    del auditor, what
+
+
+_EVENTS = {
+    Started: Auditor._started,
+    Done: Auditor._answered,
+    Failed: Auditor._answered,
+    Yielded: Auditor._yielded,
+}
+
+_INSTRUCTIONS = {
+    Run: Auditor._run,
+    Abandon: Auditor._abandoned,
+    Resume: Auditor._resumed,
+    Notify: Auditor._notified,
+    Finish: Auditor._finish,
+}

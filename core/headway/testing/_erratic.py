@@ -1,0 +1,79 @@
+"""
+An aggregator that uses every part of its contract, by the toss of keyed coins.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import attrs
+
+from headway.contracts import (
+    Artifact,
+    Card,
+    Carry,
+    Commit,
+    Consume,
+    Json,
+    Measure,
+    Snapshot,
+    Step,
+    StepContext,
+    Ticket,
+    Work,
+)
+
+
+@attrs.define(eq=False, kw_only=True)
+class Erratic:
+    """
+    Commits, carries, consumes, returns and raises; sometimes works on a parent of its own.
+
+    Args:
+        batch: How many new cards make a step worth while.
+        parents: The share of tickets that work on the last archived state instead of the head.
+        faulty: The share of steps that raise.
+    """
+
+    batch: int = 1
+    parents: float = 0.2
+    faulty: float = 0.02
+
+    def select(self, ticket: Ticket, head: Snapshot, memory: Json, rng: random.Random) -> Work:
+        """
+        The head, or now and then the archived state.
+        """
+        del head
+        if memory is None or rng.random() >= self.parents:
+            return Work(payload=ticket.number)
+        return Work(parent=Artifact(memory["state"]), payload=ticket.number)
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Do something that the contract allows, or raise.
+        """
+        toss = context.rng.random
+        count = 0 if context.memory is None else context.memory["count"]
+        if toss() < self.faulty:
+            raise RuntimeError("erratic")
+        if not context.quiet and toss() < 0.1:  # noqa: PLR2004 - one step in ten waits for more
+            return None
+        card, rest = cards[0], cards[1:]
+        carried = [c for c in rest if toss() < 0.3 and not context.quiet]  # noqa: PLR2004
+        if carried:
+            yield Carry(carried)
+        consumed = [c for c in rest if c not in carried and toss() < 0.3]  # noqa: PLR2004
+        if consumed:
+            yield Consume(consumed, "vetoed")
+        child = context.apply(card.diff, onto=card.parent)
+        draws = 1 if context.deterministic else 2
+        before, after = yield Measure((context.head, child), context.held_out, draws)
+        memory = {"state": child.value, "count": count + 1}
+        if sum(after) >= sum(before):
+            head = yield Commit(child, [card], memory=memory)
+            assert head.artifact == child
+            if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):  # noqa: PLR2004
+                union = context.apply(rest[0].diff, onto=head.artifact)
+                yield Commit(union, [rest[0]])
+        return memory
