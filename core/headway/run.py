@@ -15,7 +15,16 @@ import attrs
 from headway._report import Recorder, build_result
 from headway.backpressure import Backpressure
 from headway.contracts import Aggregator, Artifact, Domain, Notice, Observer, RunStarted, Splits
-from headway.drivers import DRIVE, Drive, Engine, StepHost, Telling, Workbench
+from headway.drivers import (
+    DRIVE,
+    Drive,
+    Engine,
+    Interrupt,
+    StepHost,
+    Telling,
+    Workbench,
+    catching_ctrl_c,
+)
 from headway.errors import OptionError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
@@ -75,7 +84,8 @@ def run(
     )
     for note in prepared.engine.opening.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
-    return finish(prepared)
+    with catching_ctrl_c() as interrupt:
+        return finish(prepared, interrupt)
 
 
 def prepare(
@@ -128,16 +138,23 @@ def prepare(
     )
 
 
-def finish(prepared: Prepared) -> Result:
+def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     """
     Run what was prepared and report it.
+
+    Args:
+        prepared: What ``prepare`` gave; used once.
+        interrupt: Ends the run early when it is asked to.
     """
     engine, options = prepared.engine, prepared.options
     engine.tell(engine.opening)
     own = options.durations
     durations = engine.bench.domain.durations() if own is None else own
-    drive = Drive(slots=options.capacity, seed=options.seed, durations=durations)
+    drive = Drive(
+        slots=options.capacity, seed=options.seed, durations=durations, interrupt=interrupt
+    )
     DRIVE[options.driver](engine, prepared.started, drive)
+    interrupt.end()
     result = build_result(engine, prepared.recorder)
     engine.bench.ledger.close()
     return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -19,11 +20,11 @@ import attrs
 from headway.cli._config_file import config_text
 from headway.cli._ending import Ending, told
 from headway.cli._flags import add_flags, flag_of
-from headway.cli._interrupts import Interrupts
 from headway.cli._output import PARENT, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
 from headway.contracts import Domain
+from headway.drivers import Interrupt
 from headway.options import RunOptions, make_options
 from headway.registry import Registry
 from headway.result import Result
@@ -39,6 +40,9 @@ Example:
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM.
 """
+
+_SIGNALLED = 128
+"""Exit codes above it say which signal ended a process."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -89,21 +93,25 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
-    with Interrupts() as interrupts:
+    interrupt = Interrupt()
+    with interrupt.catching(signal.SIGINT, signal.SIGTERM):
         try:
             # What a domain prints must not get between the lines of the answer.
             with redirect_stdout(sys.stderr):
-                study = _study(args, interrupts)
-                result = _watched(study)
+                study = _study(args)
+                result = _watched(study, interrupt)
         except KeyboardInterrupt:
             sys.stderr.write("headway: interrupted before there was a result\n")
-            return interrupts.exit_code or 130
-        interrupts.deferred = True
+            return _code(interrupt, failed=True)
         try:
             write_result(study.folder, result)
         finally:
             _report(study, result, as_json=args.json)
-        return interrupts.exit_code or int(result.failed)
+        return _code(interrupt, failed=result.failed)
+
+
+def _code(interrupt: Interrupt, *, failed: bool) -> int:
+    return int(failed) if interrupt.number is None else _SIGNALLED + interrupt.number
 
 
 @attrs.frozen(kw_only=True)
@@ -118,7 +126,7 @@ class Study:
     display: PlainLines | LiveTable
 
 
-def _study(args: argparse.Namespace, interrupts: Interrupts) -> Study:
+def _study(args: argparse.Namespace) -> Study:
     settings = gather(args)
     registry = Registry.discover()
     with settings.naming_domain():
@@ -130,7 +138,7 @@ def _study(args: argparse.Namespace, interrupts: Interrupts) -> Study:
             domain,
             options,
             registry=registry,
-            observers=(interrupts, display, *settings.observers),
+            observers=(display, *settings.observers),
             domain_name=settings.name,
         )
     check_files(domain.render(prepared.started.head.artifact.value))
@@ -140,13 +148,13 @@ def _study(args: argparse.Namespace, interrupts: Interrupts) -> Study:
     return Study(settings=settings, folder=folder, prepared=prepared, display=display)
 
 
-def _watched(study: Study) -> Result:
+def _watched(study: Study, interrupt: Interrupt) -> Result:
     options, opening = study.prepared.options, study.prepared.engine.opening
     text = opening_text(study.settings.name, options, opening.choices, _limits(options))
     notes = "".join(f"  note: {note}\n" for note in opening.notes)
     sys.stderr.write(f"{text}{notes}  files go to {study.folder}\n")
     with study.display:
-        return finish(study.prepared)
+        return finish(study.prepared, interrupt)
 
 
 def _limits(options: RunOptions) -> str:

@@ -16,6 +16,7 @@ import attrs
 
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
+from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Recovery
 from headway.drivers.serial import CANCELLED
 from headway.durations import Law
@@ -137,6 +138,12 @@ class Simulation:
         """
         while self.step():
             pass
+
+    def stop(self, reason: str) -> None:
+        """
+        Ask the machine to end the run.
+        """
+        self._feed(Stop(self.now, reason))
 
     def stop(self, reason: str) -> None:
         """
