@@ -16,7 +16,6 @@ import attrs
 
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
-from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Recovery
 from headway.drivers.serial import CANCELLED
 from headway.durations import Law
@@ -138,12 +137,6 @@ class Simulation:
         """
         while self.step():
             pass
-
-    def stop(self, reason: str) -> None:
-        """
-        Ask the machine to end the run.
-        """
-        self._feed(Stop(self.now, reason))
 
     def stop(self, reason: str) -> None:
         """
