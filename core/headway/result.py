@@ -4,8 +4,8 @@ What a run gives back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import attrs
 
@@ -137,12 +137,11 @@ class Result:
 
 
 def _plain(value: Any) -> Json:
-    if attrs.has(type(value)):
-        return {
-            field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))
-        }
+    if hasattr(value, "__attrs_attrs__"):
+        return _plain(attrs.asdict(value, recurse=False))
     if isinstance(value, Mapping):
-        return {str(key): _plain(held) for key, held in value.items()}
+        held = cast("Mapping[object, Any]", value)
+        return {str(key): _plain(item) for key, item in held.items()}
     if isinstance(value, list | tuple):
-        return [_plain(held) for held in value]
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
     return value

@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -76,13 +76,14 @@ def config_text(
         domain: The options that the domain was made with.
         observers: Names of observers.
     """
-    plain = {field.name: getattr(options, field.name) for field in attrs.fields(RunOptions)}
-    laws = {kind: str(law) for kind, law in (plain.pop("durations") or {}).items()}
-    top = {key: value for key, value in plain.items() if value is not None}
+    names = (name for name in option_names() if name != "durations")
+    top = {name: held for name in names if (held := getattr(options, name)) is not None}
+    laws = {kind: str(law) for kind, law in (options.durations or {}).items()}
     if observers:
         top["observers"] = list(observers)
     lines = [f"# headway run {name} --config THIS-FILE", *_lines(top)]
-    for title, table in (("domain", domain), ("durations", laws)):
+    tables: dict[str, Mapping[str, Any]] = {"domain": domain, "durations": laws}
+    for title, table in tables.items():
         if table:
             lines += ["", f"[{title}]", *_lines(table)]
     return "\n".join(lines) + "\n"
@@ -102,17 +103,18 @@ def _parsed(path: str) -> dict[str, Any]:
 
 
 def _table(path: str, table: dict[str, Any], name: str) -> dict[str, Any]:
-    held = table.pop(name, {})
+    held: Any = table.pop(name, {})
     if not isinstance(held, dict):
         raise UsageError(f"{path}: {name}={held!r}: Make it a table, [{name}].")
-    found: dict[str, Any] = held
-    return found
+    return cast("dict[str, Any]", held)
 
 
 def _observers(path: str, given: Any) -> tuple[str, ...]:
-    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+    names = tuple(cast("Sequence[object]", given)) if isinstance(given, list) else (None,)
+    texts = tuple(name for name in names if isinstance(name, str))
+    if texts != names:
         raise UsageError(f"{path}: observers={given!r}: Give a list of names.")
-    return tuple(given)
+    return texts
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:
@@ -135,7 +137,7 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(_toml, cast('Sequence[object]', value)))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(_lines(value))}}}"
+        return f"{{{', '.join(_lines(cast('Mapping[str, object]', value)))}}}"
     return str(value)  # numbers, dates and times are written as Python writes them

@@ -84,8 +84,8 @@ class LiveTable:
     _live: Any = attrs.field(default=None, init=False)
     last: SweepDone | None = attrs.field(default=None, init=False)
     now: float = attrs.field(default=0.0, init=False)
-    tickets: Counter[str] = attrs.field(factory=Counter, init=False)
-    sweeps: Counter[str] = attrs.field(factory=Counter, init=False)
+    tickets: Counter[str] = attrs.field(factory=Counter[str], init=False)
+    sweeps: Counter[str] = attrs.field(factory=Counter[str], init=False)
     faults: int = attrs.field(default=0, init=False)
 
     def __enter__(self) -> Self:
