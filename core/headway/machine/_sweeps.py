@@ -371,8 +371,8 @@ class Sweeps:
         if self._races >= MAX_RACES:
             self._races = 0
             self._discard_rest("conflict")
-        self._abort()
         self.again = True
+        self._abort()
 
     def commit_failed(self, fault: Fault) -> None:
         """
@@ -445,8 +445,8 @@ class Sweeps:
         if not self._retried:
             self._retried = True
             self.state.fault(fault)
-            self._abort()
             self.again = True
+            self._abort()
             return
         self._retried = False
         self._discard_rest("plugin_error")
