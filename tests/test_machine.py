@@ -859,6 +859,30 @@ def test_a_draining_run_ends_when_its_step_decides_nothing():
     assert "finished" == hand.machine.phase
 
 
+@pytest.mark.parametrize("trouble", ["race", "fault"])
+@pytest.mark.parametrize("options", [{"max_rollouts": 1}, {"gate": 0}])
+def test_a_last_step_is_run_again_too(trouble, options):
+    """
+    A lost race or a fault is no refusal to decide, neither at the end nor when nothing can start.
+    """
+    options = options | {"gate": LagGate(n_workers=1, async_ratio=options.get("gate", 3))}
+    hand = Hand(**options).start().baseline()
+    hand.card()
+    hand.returns()
+
+    assert hand.resumed.value.quiet
+    if trouble == "race":
+        hand.says(Commit(artifact(1), hand.cards))
+        hand.done("commit", HeadMoved(Snapshot(1, artifact(8))))
+        hand.done("rebase", Rebased(proposal=proposal({"k": 1}), artifact=artifact(1)))
+        hand.baseline(0.5)
+    else:
+        hand.raises()
+    hand.says(Commit(artifact(1), hand.cards))
+    hand.done("commit", Committed(2))
+    assert [(0, "committed", "")] == hand.decisions
+
+
 def test_a_draining_run_ends_when_nothing_can_be_measured():
     """
     A step that asks for more than may be spent is not run again and again.
