@@ -43,10 +43,10 @@ class EvidenceBuffer:
     itself never refuses a card: the lag gate bounds what may arrive.
     """
 
-    _waiting: dict[int, Card] = attrs.field(factory=dict, init=False)
-    _leased: dict[int, Card] = attrs.field(factory=dict, init=False)
-    _seen: set[int] = attrs.field(factory=set, init=False)
-    _carried: set[int] = attrs.field(factory=set, init=False)
+    _waiting: dict[int, Card] = attrs.field(factory=dict[int, Card], init=False)
+    _leased: dict[int, Card] = attrs.field(factory=dict[int, Card], init=False)
+    _seen: set[int] = attrs.field(factory=set[int], init=False)
+    _carried: set[int] = attrs.field(factory=set[int], init=False)
     _waiting_carried: int = attrs.field(default=0, init=False)
     _put: int = attrs.field(default=0, init=False)
     _settled: int = attrs.field(default=0, init=False)

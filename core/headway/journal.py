@@ -33,7 +33,7 @@ class Journal:
     The rows of one run, in memory.
     """
 
-    rows: list[Row] = attrs.field(factory=list)
+    rows: list[Row] = attrs.field(factory=list[Row])
 
     def append(self, event: Event, answers: tuple[Any, ...]) -> None:
         """

@@ -11,7 +11,6 @@ import hashlib
 import random
 
 
-
 def keyed_int(*key: object) -> int:
     """
     A uniform 64-bit integer that is a pure function of the key.

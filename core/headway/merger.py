@@ -46,7 +46,7 @@ class Merger:
 
     decide: Callable[[int, int, bool], Verdict]
     alpha: int
-    _changed: dict[str, int] = attrs.field(factory=dict, init=False)
+    _changed: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
     _unknown: int = attrs.field(default=-1, init=False)
 
     def sweep(self, cards: Sequence[Card], head: int) -> Sweep:

@@ -45,8 +45,8 @@ class Telling:
     """
 
     observers: Sequence[Observer]
-    _errors: dict[int, int] = attrs.field(factory=dict, init=False)
-    failed: list[str] = attrs.field(factory=list, init=False)
+    _errors: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
+    failed: list[str] = attrs.field(factory=list[str], init=False)
 
     def __call__(self, notice: Notice) -> None:
         for place, observer in enumerate(self.observers):

@@ -57,10 +57,6 @@ class ResumedLookups:
         """
         return self._now.answers
 
-    @answers.setter
-    def answers(self, value: list[Any]) -> None:
-        self._now.answers = value
-
     def select(self, ticket: Ticket, head: Snapshot, memory: Json) -> Work:
         """
         What a ticket is to work on.
@@ -106,8 +102,8 @@ class Recovery:
 
     engine: Engine
     lookups: ResumedLookups
-    _resumed: dict[int, list[Resume]] = attrs.field(factory=dict, init=False)
-    _said: dict[int, list[Event]] = attrs.field(factory=dict, init=False)
+    _resumed: dict[int, list[Resume]] = attrs.field(factory=dict[int, list[Resume]], init=False)
+    _said: dict[int, list[Event]] = attrs.field(factory=dict[int, list[Event]], init=False)
 
     def read(self, row: Row) -> list[Instructed]:
         """

@@ -51,7 +51,7 @@ class StepHost:
     aggregator: Aggregator
     domain: Domain
     config: MachineConfig
-    _open: dict[int, Step] = attrs.field(factory=dict, init=False)
+    _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
 
     def resume(self, instruction: Resume, now: float) -> Event:
         """

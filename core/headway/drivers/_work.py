@@ -63,7 +63,7 @@ class Workbench:
     ledger: Ledger
     tasks: Mapping[str, Task]
     seed: int
-    _wants: dict[str, frozenset[str]] = attrs.field(factory=dict, init=False)
+    _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
 
     def __attrs_post_init__(self) -> None:
         for method in ("rollout", "propose", "measure"):

@@ -94,9 +94,11 @@ class Simulation:
     durations: Mapping[str, Law] = attrs.field(factory=dict)
     tamper: Tamper | None = None
     now: float = attrs.field(default=0.0, init=False)
-    _due: list[tuple[float, int, int, Event]] = attrs.field(factory=list, init=False)
-    _ahead: dict[int, int] = attrs.field(factory=dict, init=False)
-    _pending: dict[int, Call] = attrs.field(factory=dict, init=False)
+    _due: list[tuple[float, int, int, Event]] = attrs.field(
+        factory=list[tuple[float, int, int, Event]], init=False
+    )
+    _ahead: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
+    _pending: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
     _count: int = attrs.field(default=0, init=False)
     _ticked: float | None = attrs.field(default=None, init=False)
 

@@ -42,7 +42,7 @@ class Lane:
 
     most: int
     ready: threading.Condition
-    calls: deque[Call] = attrs.field(factory=deque)
+    calls: deque[Call] = attrs.field(factory=deque[Call])
     idle: int = 0
     threads: int = 0
 
@@ -63,10 +63,10 @@ class ThreadedRun:
     now: Callable[[], float]
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _main: threading.Condition = attrs.field(init=False)
-    _todo: deque[Instruction] = attrs.field(factory=deque, init=False)
+    _todo: deque[Instruction] = attrs.field(factory=deque[Instruction], init=False)
     _work: Lane = attrs.field(init=False)
     _commits: Lane = attrs.field(init=False)
-    _given_up: set[int] = attrs.field(factory=set, init=False)
+    _given_up: set[int] = attrs.field(factory=set[int], init=False)
     _over: bool = attrs.field(default=False, init=False)
     _broken: BaseException | None = attrs.field(default=None, init=False)
 

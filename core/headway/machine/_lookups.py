@@ -46,12 +46,14 @@ class LookupRaised(Exception):  # noqa: N818 - it never leaves the machine
 class Lookups(Protocol):
     """
     What the machine looks up.
-
-    Attributes:
-        answers: What was answered since the list was last cleared.
     """
 
-    answers: list[Any]
+    @property
+    def answers(self) -> list[Any]:
+        """
+        What was answered since the list was last cleared.
+        """
+        ...
 
     def select(self, ticket: Ticket, head: Snapshot, memory: Json) -> Work:
         """
@@ -94,16 +96,20 @@ class PluginLookups:
     policy: StalenessPolicy
     sampler: Sampler
     estimator: DurationEstimator | None = None
-    answers: list[Any] = attrs.field(factory=list, init=False)
+    answers: list[Any] = attrs.field(factory=list[Any], init=False)
+    _selector: Selector | None = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._selector = self.aggregator if isinstance(self.aggregator, Selector) else None
 
     def select(self, ticket: Ticket, head: Snapshot, memory: Json) -> Work:
         """
         Ask the aggregator; plain work when it has no ``select``.
         """
-        if not isinstance(self.aggregator, Selector):
+        if self._selector is None:
             return self._keep(Work())
         rng = keyed_rng(ticket.seed, "select", ticket.number)
-        work: Work = self._ask("aggregator", self.aggregator.select, ticket, head, memory, rng)
+        work: Work = self._ask("aggregator", self._selector.select, ticket, head, memory, rng)
         if not isinstance(work, Work):
             self._refuse("aggregator", f"select returned {work!r}, not Work")
         return self._keep(work)
@@ -169,7 +175,7 @@ class RecordedLookups:
     Gives recorded answers instead of asking plug-ins.
     """
 
-    answers: list[Any] = attrs.field(factory=list, init=False)
+    answers: list[Any] = attrs.field(factory=list[Any], init=False)
 
     def load(self, answers: Sequence[Any]) -> None:
         """

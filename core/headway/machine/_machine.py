@@ -23,7 +23,7 @@ from typing import Any
 
 from headway.backpressure import Backpressure
 from headway.contracts import CompletionKind, Fault, Request, RunFinished, Snapshot
-from headway.errors import IllegalEventError
+from headway.errors import IllegalEventError, InvariantError
 from headway.gate import Gate
 from headway.machine._calls import (
     ANSWERS,
@@ -57,6 +57,9 @@ from headway.machine._tally import Statistics
 from headway.machine._tickets import Tickets
 from headway.machine._validate import validate
 from headway.merger import Merger
+
+MOST_TRANSITIONS = 20_000
+"""One event is never followed by this many transitions; a loop is a fault of Headway's own."""
 
 _GIVEN_UP: dict[str, CompletionKind] = {"max_seconds": "abandoned", "interrupted": "abandoned"}
 """How tickets end that a halting stop finds in flight; ``cancelled`` for the other reasons."""
@@ -384,8 +387,10 @@ class Machine:
     # ------------------------------------------------------------------ what follows
 
     def _advance(self) -> None:
-        while self._state.phase != "finished" and self._follow():
-            pass
+        for _ in range(MOST_TRANSITIONS):
+            if self._state.phase == "finished" or not self._follow():
+                return
+        raise InvariantError(f"more than {MOST_TRANSITIONS} transitions follow one event")
 
     def _follow(self) -> bool:
         state, sweeps, tickets = self._state, self._sweeps, self._tickets

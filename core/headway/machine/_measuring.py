@@ -64,13 +64,15 @@ class Measuring:
     The memo of scores and the queue of those that are wanted.
     """
 
-    _memo: dict[str, dict[tuple[str, int], float]] = attrs.field(factory=dict, init=False)
-    _items: dict[Key, Item] = attrs.field(factory=dict, init=False)
-    _by_call: dict[int, Item] = attrs.field(factory=dict, init=False)
-    _queue: deque[Key] = attrs.field(factory=deque, init=False)
-    _background: deque[Key] = attrs.field(factory=deque, init=False)
-    _wanted: dict[Requester, Wanted] = attrs.field(factory=dict, init=False)
-    _given_up: dict[int, Key] = attrs.field(factory=dict, init=False)
+    _memo: dict[str, dict[tuple[str, int], float]] = attrs.field(
+        factory=dict[str, dict[tuple[str, int], float]], init=False
+    )
+    _items: dict[Key, Item] = attrs.field(factory=dict[Key, Item], init=False)
+    _by_call: dict[int, Item] = attrs.field(factory=dict[int, Item], init=False)
+    _queue: deque[Key] = attrs.field(factory=deque[Key], init=False)
+    _background: deque[Key] = attrs.field(factory=deque[Key], init=False)
+    _wanted: dict[Requester, Wanted] = attrs.field(factory=dict[Requester, Wanted], init=False)
+    _given_up: dict[int, Key] = attrs.field(factory=dict[int, Key], init=False)
 
     def want(
         self,

@@ -54,7 +54,7 @@ class Scoring:
     _baseline_reserve: int = attrs.field(default=0, init=False)
     _final_reserve: int = attrs.field(default=0, init=False)
     _followed: int = attrs.field(default=-1, init=False)
-    _began: dict[int, float] = attrs.field(factory=dict, init=False)
+    _began: dict[int, float] = attrs.field(factory=dict[int, float], init=False)
     _seconds: float = attrs.field(default=0.0, init=False)
     _timed: int = attrs.field(default=0, init=False)
 

@@ -20,8 +20,8 @@ class Slots:
     """
 
     capacity: int
-    running: dict[int, Call] = attrs.field(factory=dict, init=False)
-    _deadlines: list[tuple[float, int]] = attrs.field(factory=list, init=False)
+    running: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
+    _deadlines: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
 
     @property
     def free(self) -> int:

@@ -36,7 +36,8 @@ from headway.merger import Merger
 
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
 
-_ROLLOUT_KINDS = ("rollout", "propose", "verify")
+ROLLOUT_KINDS = ("rollout", "propose", "verify")
+"""The calls that a ticket makes, one after the other."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -70,9 +71,9 @@ class State:
     now: float = 0.0
     head: Snapshot = attrs.field(init=False)
     memory: Json = None
-    out: list[Instruction] = attrs.field(factory=list)
+    out: list[Instruction] = attrs.field(factory=list[Instruction])
     calls: int = 0
-    plugin_errors: Counter[str] = attrs.field(factory=Counter)
+    plugin_errors: Counter[str] = attrs.field(factory=Counter[str])
 
     def __attrs_post_init__(self) -> None:
         self.budget = Budget(self.config.max_rollouts, self.config.max_calls)
@@ -89,7 +90,7 @@ class State:
         """
         Start a call in a free slot; a paid one has been reserved before.
         """
-        rollout = call.kind in _ROLLOUT_KINDS
+        rollout = call.kind in ROLLOUT_KINDS
         timeout = self.config.rollout_timeout if rollout else self.config.eval_timeout
         self.slots.start(call, None if timeout is None else self.now + timeout)
         if call.paid:

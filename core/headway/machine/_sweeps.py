@@ -61,7 +61,7 @@ class OpenStep:
     n: int = 0
     awaiting: Awaiting = "plugin"
     asked: bool = False
-    carried: set[int] = attrs.field(factory=set)
+    carried: set[int] = attrs.field(factory=set[int])
     commit: CommitCall | None = None
     memory: Json = KEEP
 
@@ -86,9 +86,9 @@ class OpenSweep:
     number: int
     quiet: bool
     considered: int
-    rebasing: deque[Card] = attrs.field(factory=deque)
-    verifying: dict[int, Card] = attrs.field(factory=dict)
-    survivors: dict[int, Card] = attrs.field(factory=dict)
+    rebasing: deque[Card] = attrs.field(factory=deque[Card])
+    verifying: dict[int, Card] = attrs.field(factory=dict[int, Card])
+    survivors: dict[int, Card] = attrs.field(factory=dict[int, Card])
     committed: int = 0
     stale: int = 0
     step: OpenStep | None = None

@@ -84,12 +84,14 @@ class Tally:
     late: int = 0
     no_ops: int = 0
     completions: Counter[str] = attrs.field(factory=lambda: Counter(dict.fromkeys(COMPLETIONS, 0)))
-    decisions: Counter[str] = attrs.field(factory=Counter)
-    etas: Counter[int] = attrs.field(factory=Counter)
-    committed_etas: Counter[int] = attrs.field(factory=Counter)
-    sweeps: Counter[str] = attrs.field(factory=Counter)
-    calls: Counter[str] = attrs.field(factory=Counter)
-    faults: dict[tuple[str, str, str, str | None], tuple[Fault, int]] = attrs.field(factory=dict)
+    decisions: Counter[str] = attrs.field(factory=Counter[str])
+    etas: Counter[int] = attrs.field(factory=Counter[int])
+    committed_etas: Counter[int] = attrs.field(factory=Counter[int])
+    sweeps: Counter[str] = attrs.field(factory=Counter[str])
+    calls: Counter[str] = attrs.field(factory=Counter[str])
+    faults: dict[tuple[str, str, str, str | None], tuple[Fault, int]] = attrs.field(
+        factory=dict[tuple[str, str, str, str | None], tuple[Fault, int]]
+    )
 
     def fault(self, fault: Fault) -> None:
         """

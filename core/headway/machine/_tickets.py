@@ -39,16 +39,16 @@ class Tickets:
     """
 
     state: State
-    flights: dict[int, Flight] = attrs.field(factory=dict, init=False)
+    flights: dict[int, Flight] = attrs.field(factory=dict[int, Flight], init=False)
     running: int = attrs.field(default=0, init=False)
     workers: Workers = attrs.field(init=False)
     queue: TaskQueue = attrs.field(init=False)
     finished: int = attrs.field(default=0, init=False)
-    _ended: list[int] = attrs.field(factory=list, init=False)
-    _solved_at: dict[str, int] = attrs.field(factory=dict, init=False)
-    _barren: set[str] = attrs.field(factory=set, init=False)
+    _ended: list[int] = attrs.field(factory=list[int], init=False)
+    _solved_at: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
+    _barren: set[str] = attrs.field(factory=set[str], init=False)
     _barren_at: int = attrs.field(default=0, init=False)
-    _stragglers: list[tuple[float, int]] = attrs.field(factory=list, init=False)
+    _stragglers: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
 
     def begin(self, head: Snapshot) -> None:
         """

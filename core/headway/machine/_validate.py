@@ -7,7 +7,7 @@ from __future__ import annotations
 from headway.errors import InvariantError
 from headway.machine._calls import CommitCall
 from headway.machine._scoring import Scoring
-from headway.machine._state import State
+from headway.machine._state import ROLLOUT_KINDS, State
 from headway.machine._sweeps import Sweeps
 from headway.machine._tickets import Tickets
 
@@ -56,10 +56,12 @@ def _conservation(state: State, tickets: Tickets) -> None:
 def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     config = state.config
     view = tickets.view(sweeping=sweeps.open is not None)
-    _must(state.gate.within_bound(view), f"the gate's own bound: {view}")
+    _must(state.gate.within_bound(view), "the gate's own bound")
     _must(len(state.slots.running) <= config.slots, "more calls run than there are slots")
     running = sum(f.phase != "ended" for f in tickets.flights.values())
     _must(running == tickets.running <= config.n_workers, "more rollouts run than workers")
+    called = sum(call.kind in ROLLOUT_KINDS for call in state.slots.running.values())
+    _must(running == called, "a ticket's call is lost, or its slot freed twice")
     _must(running == tickets.workers.busy, "a worker place is lost or used twice")
     carried = len(state.buffer.carried)
     _must(carried <= state.backpressure.carry_limit, "more cards carried than the limit")

@@ -7,6 +7,9 @@ and consistent with itself is found too.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import attrs
 
 from headway.contracts import (
@@ -80,20 +83,22 @@ class Auditor:
     gate: LagGate | Barrier
     alpha: int | None
     carried: int
-    outstanding: dict[int, Call] = attrs.field(factory=dict)
+    outstanding: dict[int, Call] = attrs.field(factory=dict[int, Call])
     tickets: int = 0
-    ended: set[int] = attrs.field(factory=set)
-    proposed: dict[int, Proposal | None] = attrs.field(factory=dict)
+    ended: set[int] = attrs.field(factory=set[int])
+    proposed: dict[int, Proposal | None] = attrs.field(factory=dict[int, Proposal | None])
     cards: int = 0
-    decided: set[int] = attrs.field(factory=set)
+    decided: set[int] = attrs.field(factory=set[int])
     paid: int = 0
     version: int = 0
     digest: str = ""
     stopped: bool = False
     finished: int = 0
-    asked: dict[tuple[int, int], object] = attrs.field(factory=dict)
-    scored: dict[tuple[str, str, int], float] = attrs.field(factory=dict)
-    bases: dict[int, int] = attrs.field(factory=dict)
+    asked: dict[tuple[int, int], object] = attrs.field(factory=dict[tuple[int, int], object])
+    scored: dict[tuple[str, str, int], float] = attrs.field(
+        factory=dict[tuple[str, str, int], float]
+    )
+    bases: dict[int, int] = attrs.field(factory=dict[int, int])
     stale: int = 0
     events: int = 0
     unacknowledged: bool = False
@@ -258,7 +263,9 @@ class Auditor:
     def _head(self, notice: HeadCommitted) -> None:
         head = notice.head
         logged = {entry.version: entry.digest for entry in self.ledger.log()}
-        must(logged.get(head.version) == head.digest, f"version {head.version} is not in the ledger")
+        must(
+            logged.get(head.version) == head.digest, f"version {head.version} is not in the ledger"
+        )
         must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
         must(len(notice.cards) > 0, f"version {head.version} is made of no card")
         self.version, self.digest = head.version, head.digest
@@ -322,14 +329,14 @@ def _ignore(auditor: Auditor, what: object) -> None:
     del auditor, what
 
 
-_EVENTS = {
+_EVENTS: dict[type, Callable[[Auditor, Any], None]] = {
     Started: Auditor._started,
     Done: Auditor._answered,
     Failed: Auditor._answered,
     Yielded: Auditor._yielded,
 }
 
-_INSTRUCTIONS = {
+_INSTRUCTIONS: dict[type, Callable[[Auditor, Any], None]] = {
     Run: Auditor._run,
     Abandon: Auditor._abandoned,
     Resume: Auditor._resumed,

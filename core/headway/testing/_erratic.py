@@ -57,13 +57,13 @@ class Erratic:
         count = 0 if context.memory is None else context.memory["count"]
         if toss() < self.faulty:
             raise RuntimeError("erratic")
-        if not context.quiet and toss() < 0.1:  # noqa: PLR2004 - one step in ten waits for more
+        if not context.quiet and toss() < 0.1:
             return None
         card, rest = cards[0], cards[1:]
-        carried = [c for c in rest if toss() < 0.3 and not context.quiet]  # noqa: PLR2004
+        carried = [c for c in rest if toss() < 0.3 and not context.quiet]
         if carried:
             yield Carry(carried)
-        consumed = [c for c in rest if c not in carried and toss() < 0.3]  # noqa: PLR2004
+        consumed = [c for c in rest if c not in carried and toss() < 0.3]
         if consumed:
             yield Consume(consumed, "vetoed")
         child = context.apply(card.diff, onto=card.parent)
@@ -73,7 +73,7 @@ class Erratic:
         if sum(after) >= sum(before):
             head = yield Commit(child, [card], memory=memory)
             assert head.artifact == child
-            if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):  # noqa: PLR2004
+            if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):
                 union = context.apply(rest[0].diff, onto=head.artifact)
                 yield Commit(union, [rest[0]])
         return memory

@@ -1,0 +1,280 @@
+"""
+Bugs to plant, one at a time: each must be found by the simulator.
+
+A bug is a function that patches the machine through pytest's monkeypatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+import pytest
+
+from headway.backpressure import Backpressure
+from headway.buffer import EvidenceBuffer
+from headway.contracts import Snapshot
+from headway.drivers._recovery import Recovery
+from headway.gate import Barrier, LagGate
+from headway.machine._budget import Budget
+from headway.machine._machine import Machine
+from headway.machine._measuring import Measuring
+from headway.machine._slots import Slots
+from headway.machine._state import State
+from headway.machine._sweeps import Sweeps
+from headway.machine._tickets import Tickets
+from headway.merger import Merger
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def gate_forgets_undecided(patch):
+    """The lag gate counts tickets only, so that cards pile up ahead of the merger."""
+    patch.setattr(LagGate, "admit", lambda self, view: view.running < self.n_workers)
+
+
+def gate_checks_then_runs(patch):
+    """The lag gate lets one too many in."""
+    patch.setattr(
+        LagGate,
+        "admit",
+        lambda self, view: (
+            view.running < self.n_workers and view.in_flight + view.undecided <= self.capacity
+        ),
+    )
+
+
+def gate_drifts(patch):
+    """A worker's snapshot may be one version too old."""
+    patch.setattr(
+        LagGate,
+        "base",
+        lambda self, held, head: head if head - held > self.async_ratio + 1 else held,
+    )
+
+
+def gate_idles(patch):
+    """The lag gate leaves one worker place unused."""
+    plain = LagGate.admit
+
+    def admit(self, view):
+        return plain(self, view) and (self.n_workers == 1 or view.running < self.n_workers - 1)
+
+    patch.setattr(LagGate, "admit", admit)
+
+
+def barrier_opens_early(patch):
+    """The barrier lets the next round in while a sweep is open."""
+    patch.setattr(
+        Barrier,
+        "admit",
+        lambda self, view: view.running < self.n_workers and self._window < self.round_size,
+    )
+
+
+def merger_takes_any_age(patch):
+    """The merger accepts whatever the policy would discard."""
+    plain = Merger._verdict
+
+    def verdict(self, card, eta):
+        return {"discard": "accept"}.get(plain(self, card, eta), "accept")
+
+    patch.setattr(Merger, "_verdict", verdict)
+
+
+def merger_skips_rebase(patch):
+    """The merger keeps a card's old base."""
+    plain = Sweeps._keep
+
+    def keep(self, sweep, card):
+        plain(self, sweep, attrs.evolve(card, base=card.base - card.eta))
+
+    patch.setattr(Sweeps, "_keep", keep)
+
+
+def budget_checks_late(patch):
+    """The budget looks at what was spent, not at what is reserved."""
+    patch.setattr(
+        Budget,
+        "affords",
+        lambda self, calls: self.max_calls is None or self.calls + calls <= self.max_calls,
+    )
+
+
+def budget_counts_after(patch):
+    """A ticket too many is admitted."""
+    patch.setattr(
+        Budget,
+        "rollouts_left",
+        property(lambda self: self.max_rollouts is None or self.rollouts <= self.max_rollouts),
+    )
+
+
+def budget_leaks(patch):
+    """What a ticket did not use stays reserved."""
+    patch.setattr(Budget, "release", lambda self, calls: None)
+
+
+def buffer_loses_a_card(patch):
+    """A card that is given back now and then vanishes."""
+    plain = EvidenceBuffer.give_back
+
+    def give_back(self, numbers):
+        numbers = list(numbers)
+        plain(self, numbers)
+        if len(numbers) > 2:
+            self._waiting.pop(numbers[0])
+
+    patch.setattr(EvidenceBuffer, "give_back", give_back)
+
+
+def lease_is_lost(patch):
+    """A sweep's cards stay in the buffer too, so a later sweep takes them again."""
+    plain = EvidenceBuffer.lease
+
+    def lease(self):
+        cards, first = plain(self)
+        if len(cards) > 3:
+            self._waiting[cards[0].number] = cards[0]
+        return cards, first
+
+    patch.setattr(EvidenceBuffer, "lease", lease)
+
+
+def backpressure_always_refreshes(patch):
+    """Workers are refreshed after sweeps in which nothing was stale."""
+    patch.setattr(Backpressure, "swept", lambda self, *, committed, stale: not committed)
+
+
+def backpressure_hoards(patch):
+    """Carried cards are never let go."""
+    patch.setattr(Backpressure, "overflow", lambda self, carried: ())
+
+
+def duplicate_frees_a_slot(patch):
+    """A second answer to one call frees somebody else's slot."""
+    plain = Slots.end
+
+    def end(self, call):
+        ended = plain(self, call)
+        if ended is None and self.running:
+            self.running.pop(next(iter(self.running)))
+        return ended
+
+    def late(self, event):
+        self._state.slots.end(event.call)
+
+    patch.setattr(Slots, "end", end)
+    patch.setattr(Machine, "_late", late)
+
+
+def slot_is_counted_twice(patch):
+    """One call more than there are slots may run."""
+    patch.setattr(Slots, "free", property(lambda self: self.capacity + 1 - len(self.running)))
+
+
+def answer_to_another_request(patch):
+    """A step's scores come in the order of arrival."""
+    plain = Measuring.take
+
+    def take(self, requester):
+        return tuple(tuple(sorted(row)) for row in plain(self, requester))
+
+    patch.setattr(Measuring, "take", take)
+
+
+def scores_of_another_candidate(patch):
+    """The rows of two candidates are exchanged."""
+    plain = Measuring.take
+    patch.setattr(Measuring, "take", lambda self, requester: plain(self, requester)[::-1])
+
+
+def race_is_ignored(patch):
+    """A lost compare-and-swap is taken for a commit."""
+
+    def lost(self, head):
+        step = self.step
+        self.state.head = Snapshot(head.version, self.state.head.artifact)
+        self._committed(step, ())
+
+    patch.setattr(Sweeps, "_lost", lost)
+
+
+def publishes_before_acknowledgement(patch):
+    """The head is published when the commit is sent."""
+    plain = Sweeps._commit
+
+    def commit(self, step, request):
+        plain(self, step, request)
+        if step.commit is not None:
+            cards = tuple(self.open.survivors[n] for n in request.cards)
+            head = Snapshot(self.state.head.version + 1, request.candidate)
+            self.state.publish(head, cards)
+
+    patch.setattr(Sweeps, "_commit", commit)
+
+
+def decides_twice(patch):
+    """A committed card is counted once more."""
+    plain = State.decide
+
+    def decide(self, number, kind, reason=""):
+        card = plain(self, number, kind, reason)
+        if kind == "committed" and number % 5 == 0:
+            self.tally.decisions[kind] += 1
+        return card
+
+    patch.setattr(State, "decide", decide)
+
+
+def timer_is_trusted(patch):
+    """A tick lets every call with a deadline go, due or not."""
+
+    def overdue(self, now):
+        deadline = self.next_deadline
+        return None if deadline is None or now == 0.0 else self.running[self._deadlines[0][1]]
+
+    def tick(self, event):
+        while (call := overdue(self._state.slots, event.now)) is not None:
+            self._state.slots.end(call.id)
+
+    patch.setattr(Machine, "_tick", tick)
+
+
+def resume_forgets_the_lookups(patch):
+    """After a crash the plug-ins are asked with an empty memory."""
+    plain = Recovery.reopen
+
+    def reopen(self, now):
+        self.engine.machine._state.memory = None
+        self.engine.machine._tickets.queue.drawn = 0
+        return plain(self, now)
+
+    patch.setattr(Recovery, "reopen", reopen)
+
+
+BUGS: tuple[Plant, ...] = (
+    gate_forgets_undecided,
+    gate_checks_then_runs,
+    gate_drifts,
+    gate_idles,
+    barrier_opens_early,
+    merger_takes_any_age,
+    merger_skips_rebase,
+    budget_checks_late,
+    budget_counts_after,
+    budget_leaks,
+    buffer_loses_a_card,
+    lease_is_lost,
+    backpressure_always_refreshes,
+    backpressure_hoards,
+    duplicate_frees_a_slot,
+    slot_is_counted_twice,
+    answer_to_another_request,
+    scores_of_another_candidate,
+    race_is_ignored,
+    publishes_before_acknowledgement,
+    decides_twice,
+    timer_is_trusted,
+    resume_forgets_the_lookups,
+)
