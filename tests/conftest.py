@@ -11,6 +11,58 @@ from textwrap import dedent
 
 import pytest
 
+LETTERS = """
+    from headway.contracts import Domain, Outcome, Splits, Task
+    from headway.registry import hookimpl
+
+    print("a domain that talks while it is imported")
+
+    WORD = "headway"
+
+    class Letters(Domain):
+        name = "letters"
+        deterministic = True
+        options = {"reward": "what a wrong letter is worth, 0 by default"}
+        defaults = {"max_rollouts": 200}
+
+        def __init__(self, reward="0", ids="a b c d e f g", held_out="8", path="letters.txt"):
+            self.wrong = float(reward)
+            self.ids, self.held_out, self.path = ids.split(), int(held_out), path
+
+        def tasks(self):
+            tasks = [Task(id=name, data=n) for n, name in enumerate(self.ids)]
+            held_out = [Task(id=f"held-out {n}", data=n) for n in range(self.held_out)]
+            return Splits(train=tasks, held_out=held_out)
+
+        def initial(self):
+            return ""
+
+        def rollout(self, state, task):
+            print("a domain that talks")
+            right = state[task.data : task.data + 1] == WORD[task.data]
+            return Outcome(reward=1.0 if right else self.wrong, output=task.data)
+
+        def measure(self, state, task):
+            return 1.0 if state[: task.data] == WORD[: task.data] else self.wrong
+
+        def propose(self, state, task, outcome):
+            return WORD[: len(state) + 1]
+
+        def apply(self, state, diff):
+            return diff
+
+        def render(self, state):
+            return {self.path: state + "\\n"}
+
+    @hookimpl
+    def headway_domains():
+        return {"letters": Letters}
+
+    @hookimpl
+    def headway_observers():
+        return {"silent": lambda: (lambda notice: None)}
+"""
+
 
 def write_distribution(
     site: Path, distribution: str, code: str, *, version="1.0", entries=None, requires=()
@@ -61,3 +113,15 @@ def install(site):
         return info
 
     return put
+
+
+@pytest.fixture
+def letters(install, tmp_path, monkeypatch):
+    """
+    A tiny domain, installed, and a folder of its own to run in.
+    """
+    install("headway-letters", LETTERS, version="2.5")
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder

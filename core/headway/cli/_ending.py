@@ -29,6 +29,7 @@ REASONS = {
 """Every stop reason, in words that follow "stopped because"."""
 
 _SHOWN_FILES = 12
+_SHOWN_FAILURES = 5
 _LATE = 0.75
 """A commit in the rollouts after this share of them means that it was still improving."""
 
@@ -76,10 +77,7 @@ class Ending:
             f"  calls     {sum(result.calls.values())}{f': {calls}' if calls else ''}",
             f"  commits   {result.version} in {len(result.history)} sweeps",
             f"  seconds   {result.wallclock:.2f}{virtual}",
-            *(
-                f"  failure   {failure.count} x {told(failure.fault)}"
-                for failure in result.failures
-            ),
+            *_failures(result),
         ]
         return "\n".join(lines) + "\n"
 
@@ -108,8 +106,7 @@ class Ending:
             commands.append(("headway plugins --check", "whether an installed part is broken"))
         else:
             commands.append(("headway plugins", "what else runs can be made of"))
-        width = max(len(command) for command, _ in commands)
-        lines = [f"  {command:<{width}}  # {why}" for command, why in commands]
+        lines = [f"  {command}\n    {why}" for command, why in commands]
         return "\n".join(["try next", *lines]) + "\n"
 
 
@@ -139,7 +136,9 @@ def suggestions(result: Result) -> list[tuple[list[str], str]]:
         tips.append((["--mode", "sync"], "the same in rounds"))
     else:
         driver = ["--driver", "threads"] if result.driver == "serial" else []
-        rounds = ["--max-rollouts", str(max(1, result.rollouts))]
+        # Rounds end nothing without a barrier.
+        ends = result.stop_reason == "rounds"
+        rounds = ["--max-rollouts", str(result.rollouts)] if ends else []
         tips.append((["--mode", "async", *driver, *rounds], "the same without a barrier"))
     tips.append((["--seed", str(result.seed + 1)], "how much is luck"))
     return tips
@@ -151,6 +150,16 @@ def told(fault: Fault) -> str:
     """
     task = "" if fault.task is None else f" on task {fault.task!r}"
     return f"{fault.where}{task}: {fault.type}: {' '.join(fault.message.split())}"
+
+
+def _failures(result: Result) -> list[str]:
+    shown = result.failures[:_SHOWN_FAILURES]
+    lines = [f"  failure   {failure.count} x {told(failure.fault)}" for failure in shown]
+    if len(result.failures) > len(shown):
+        lines.append(
+            f"  failure   {len(result.failures) - len(shown)} other kinds: see result.json"
+        )
+    return lines
 
 
 def _still_improving(result: Result) -> bool:

@@ -116,11 +116,12 @@ def _add(group: Any, field: attrs.Attribute[Any]) -> None:
     types = _types(field.name)
     default = "" if field.default is None else f" (default: {_shown(field.default)})"
     more: dict[str, Any] = {"dest": field.name, "default": None}
-    more["help"] = f"{field.metadata['help']}{default}"
+    about = str(field.metadata["help"]).removesuffix(": a name or an object")
+    more["help"] = f"{about}{default}"
     if bool in types:
         more["action"] = argparse.BooleanOptionalAction
     elif field.name == "durations":
-        more |= {"action": "append", "metavar": "KIND=LAW"}
+        more |= {"action": "append", "metavar": "KIND=LAW", "help": f"{about}; may be repeated"}
     else:
         more["metavar"] = "N" if int in types else "X" if float in types else "NAME"
     group.add_argument(flag_of(field.name), **more)

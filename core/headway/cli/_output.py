@@ -50,6 +50,8 @@ def claim(out: str | None, *, name: str, seed: int) -> Path:
     if out is None:
         return _next_free(f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{seed}")
     folder = Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise OptionError("--out", out, "This is a file: give a folder that is new or empty.")
     with _refusing(out):
         folder.mkdir(parents=True, exist_ok=True)
         taken = any(folder.iterdir())

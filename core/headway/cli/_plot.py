@@ -23,7 +23,7 @@ def plot(
     Draw a value that holds until the next one, over a growing x.
 
     >>> print(plot([(0, 0.0), (1, 0.5), (2, 1.0)], width=3, height=2, ascii_only=True))
-    1.000 |  #
+    1.000 | .#
     0.000 |.##
            0 2
 

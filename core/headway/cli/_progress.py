@@ -34,7 +34,7 @@ def opening_text(name: str, options: RunOptions, choices: Mapping[str, str], lim
     lines = [
         f"{name}: {options.mode} mode, {options.driver} driver, seed {options.seed}",
         f"  {effective}",
-        f"  {', '.join(f'{kind} {choice}' for kind, choice in choices.items())}",
+        *(f"  {kind}: {choice}" for kind, choice in choices.items()),
     ]
     if options.driver == "simulated":
         lines.append("  time is virtual: seconds are what the durations add up to, nobody waits")

@@ -13,7 +13,7 @@ import signal
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import attrs
 
@@ -93,20 +93,19 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         The exit code.
     """
-    interrupt = Interrupt()
-    with interrupt.catching(signal.SIGINT, signal.SIGTERM):
+    interrupt, stdout = Interrupt(), sys.stdout
+    # What a domain prints, on whichever thread, must not get between the lines of the answer.
+    with interrupt.catching(signal.SIGINT, signal.SIGTERM), redirect_stdout(sys.stderr):
         try:
-            # What a domain prints must not get between the lines of the answer.
-            with redirect_stdout(sys.stderr):
-                study = _study(args)
-                result = _watched(study, interrupt)
+            study = _study(args)
+            result = _watched(study, interrupt)
         except KeyboardInterrupt:
             sys.stderr.write("headway: interrupted before there was a result\n")
             return _code(interrupt, failed=True)
         try:
             write_result(study.folder, result)
         finally:
-            _report(study, result, as_json=args.json)
+            _report(study, result, stdout, as_json=args.json)
         return _code(interrupt, failed=result.failed)
 
 
@@ -161,9 +160,9 @@ def _limits(options: RunOptions) -> str:
     return ", ".join(f"{flag_of(name)[2:]} {value:g}" for name, value in options.limits.items())
 
 
-def _report(study: Study, result: Result, *, as_json: bool) -> None:
+def _report(study: Study, result: Result, stdout: TextIO, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(result.to_json(), allow_nan=False) + "\n")
+        stdout.write(json.dumps(result.to_json(), allow_nan=False) + "\n")
     else:
         ending = Ending(
             name=study.settings.name,
@@ -171,7 +170,7 @@ def _report(study: Study, result: Result, *, as_json: bool) -> None:
             folder=study.folder,
             result=result,
         )
-        sys.stdout.write(ending.text(ascii_only=not _has_blocks(sys.stdout.encoding)))
+        stdout.write(ending.text(ascii_only=not _has_blocks(stdout.encoding)))
     if result.failed and result.error is not None:
         sys.stderr.write(f"headway: error: the run failed: {told(result.error)}\n")
 

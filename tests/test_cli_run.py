@@ -1,0 +1,236 @@
+"""
+Tests of ``headway run``: what it prints, what it writes, how it exits.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import attrs
+import pytest
+
+from headway.cli import main
+from headway.options import RunOptions
+from headway.result import Result
+
+
+def everything_below(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def in_a_process(site, *arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "headway", "run", *arguments],
+        env={**os.environ, "PYTHONPATH": str(site), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_run_ends_with_report_files_and_what_to_try_next(letters, capsys):
+    """
+    The report goes to standard output, everything before it to standard error.
+    """
+    code = main(["run", "letters"])
+    told = capsys.readouterr()
+
+    assert 0 == code
+    assert "letters: held-out reward 0.125 -> 1.000" in told.out
+    assert "stopped because" in told.out
+    assert "held-out reward over rollouts\n1.000 |" in told.out
+    assert "files in headway-runs/letters-0-1\n  artifact/letters.txt  1 lines" in told.out
+    assert "  headway run letters --mode sync\n    the same in rounds\n" in told.out
+    assert "a domain that talks" not in told.out
+    assert "sweep 1 " in told.err
+
+
+def test_the_files_are_complete_and_nothing_else_is_there(letters):
+    """
+    The artifact's files below ``artifact``, the result, the curve, the effective configuration.
+    """
+    main(["run", "letters", "--out", "deep/out"])
+    out = letters / "deep" / "out"
+    result = json.loads((out / "result.json").read_text())
+    header, *rows = (out / "curve.tsv").read_text().splitlines()
+
+    assert ["artifact/letters.txt", "config.toml", "curve.tsv", "result.json"] == (
+        everything_below(out)
+    )
+    assert "headway\n" == (out / "artifact" / "letters.txt").read_text()
+    assert len(result["history"]) == len(rows)
+    assert len(header.split("\t")) == len(rows[0].split("\t"))
+
+
+def test_a_run_says_first_what_it_will_do(letters, capsys):
+    """
+    Mode, driver, seed, effective numbers, limits, plug-ins with their versions, where files go.
+    """
+    main(["run", "letters", "--workers", "3", "--slots", "5", "--max-calls", "900"])
+    lines = capsys.readouterr().err.splitlines()
+    start = lines.index("letters: async mode, threads driver, seed 0")
+
+    assert "  3 workers, 5 calls at once, async ratio 3; ends at max-calls 900" == lines[start + 1]
+    assert "  domain: letters (headway-letters 2.5)" == lines[start + 2]
+    assert any(line.startswith("  staleness policy: guarded (headway ") for line in lines)
+    assert "  files go to headway-runs/letters-0-1" in lines
+
+
+def test_virtual_time_is_called_virtual(letters, capsys):
+    """
+    Nobody shall take simulated seconds for real ones.
+    """
+    main(["run", "letters", "--driver", "simulated", "--durations", "rollout=constant:100"])
+    told = capsys.readouterr()
+
+    assert "time is virtual" in told.err
+    assert " (virtual)\n" in told.out
+
+
+def test_notes_are_told_before_the_run_and_not_as_warnings(letters, capsys):
+    """
+    One line each; under ``-W error`` too.
+    """
+    main(["run", "letters", "--rounds", "3", "--max-rollouts", "8"])
+
+    assert "  note: rounds=3 has no meaning in async mode and is ignored\n" in (
+        capsys.readouterr().err
+    )
+
+
+def test_json_is_one_object_with_the_fields_of_a_result(site, letters):
+    """
+    Nothing else is on standard output, whatever the domain prints.
+    """
+    done = in_a_process(site, "letters", "--json")
+    told = json.loads(done.stdout)
+    names = [field.name for field in attrs.fields(Result)]
+
+    assert 0 == done.returncode
+    assert names == list(told)
+    assert "headway" == told["state"]
+    assert "letters (headway-letters 2.5)" == told["choices"]["domain"]
+    assert told == json.loads((letters / "headway-runs/letters-0-1/result.json").read_text())
+
+
+def test_default_folders_are_numbered(letters):
+    """
+    The next free number; one that is there already is left alone.
+    """
+    (letters / "headway-runs" / "letters-7-1").mkdir(parents=True)
+    for _ in range(2):
+        main(["run", "letters", "--seed", "7"])
+
+    assert ["letters-7-1", "letters-7-2", "letters-7-3"] == sorted(
+        p.name for p in (letters / "headway-runs").iterdir()
+    )
+    assert [] == everything_below(letters / "headway-runs" / "letters-7-1")
+
+
+def test_the_effective_configuration_repeats_the_run(letters):
+    """
+    ``config.toml`` holds every option that counts, and gives the same digest.
+    """
+    first = ["--driver", "simulated", "--seed", "3", "--durations", "rollout=lognormal:1,1"]
+    main(["run", "letters", *first, "--set", "reward=0.25", "--observer", "silent", "--out", "a"])
+    main(["run", "letters", "--config", "a/config.toml", "--out", "b"])
+    one, two = (json.loads(Path(name, "result.json").read_text()) for name in "ab")
+
+    assert 3 == one["seed"]
+    assert one == two
+    assert Path("a/config.toml").read_text() == Path("b/config.toml").read_text()
+
+
+def test_every_option_of_a_run_can_be_written_and_read_back(letters):
+    """
+    A configuration file has no key that cannot be read again.
+    """
+    main(["run", "letters", "--out", "a"])
+    table = tomllib.loads(Path("a/config.toml").read_text())
+
+    assert set(table) <= {field.name for field in attrs.fields(RunOptions)}
+    assert 200 == table["max_rollouts"]
+
+
+def test_a_flag_wins_over_the_file(letters):
+    """
+    Options of the run, of the domain, and laws kind by kind.
+    """
+    Path("study.toml").write_text(
+        'driver = "simulated"\nn_workers = 2\nseed = 5\n[domain]\nreward = 0.5\n'
+        '[durations]\nrollout = "constant:1"\nmeasure = "constant:2"\n'
+    )
+    flags = ["--workers", "3", "--set", "reward=0.25", "--durations", "rollout=constant:4"]
+    main(["run", "letters", "--config", "study.toml", *flags, "--out", "a"])
+    table = tomllib.loads(Path("a/config.toml").read_text())
+
+    assert (3, 5) == (table["n_workers"], table["seed"])
+    assert {"reward": "0.25"} == table["domain"]
+    assert {"rollout": "constant:4.0", "measure": "constant:2.0"} == table["durations"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--mode", "sync"],
+        ["--mode", "sync", "--driver", "serial"],
+        ["--mode", "sync", "--driver", "simulated"],
+        ["--mode", "async", "--driver", "simulated"],
+    ],
+    ids=" ".join,
+)
+def test_modes_and_drivers(letters, arguments):
+    """
+    Every pair that is possible reaches what can be reached.
+    """
+    assert 0 == main(["run", "letters", *arguments, "--out", "a"])
+    assert "headway\n" == Path("a/artifact/letters.txt").read_text()
+
+
+def test_rewards_that_are_never_valid_fail_within_seconds(site, letters):
+    """
+    Exit code 1, and the first cause on one line.
+    """
+    begun = time.monotonic()
+    done = in_a_process(site, "letters", "--set", "reward=nan", "--max-rollouts", "10000", "--json")
+
+    assert time.monotonic() - begun < 5  # an interpreter has to start, on a busy machine too
+    assert 1 == done.returncode
+    assert "error" == json.loads(done.stdout)["stop_reason"]
+    assert json.loads(done.stdout)["wallclock"] < 1
+    assert "headway: error: the run failed: " in done.stderr.splitlines()[-1]
+    assert "nan" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", ["../up.txt", "/top.txt", "a/../../b", "C:/x", "c:x", "..\\x", ""])
+def test_a_domain_cannot_write_elsewhere(letters, path, capsys):
+    """
+    A rendered path that leaves the folder is the domain's fault; nothing is run or written.
+    """
+    code = main(["run", "letters", "--set", f"path={path}", "--out", "deep/out"])
+    told = capsys.readouterr().err.splitlines()[-1]
+
+    assert 1 == code
+    assert f"headway: error: the domain rendered a file named {path!r}." in told
+    assert [] == everything_below(letters)
+
+
+def test_the_help_groups_the_flags(capsys):
+    """
+    A usage line that fits one line, the usual options first, and every default.
+    """
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    told = capsys.readouterr().out
+
+    assert told.startswith("usage: headway run DOMAIN [option ...]\n")
+    assert told.index("--max-rollouts") < told.index("--carry-limit")
+    assert "(default: guarded)" in told
