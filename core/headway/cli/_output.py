@@ -71,11 +71,13 @@ def write(folder: Path, name: str, text: str) -> None:
     path = folder / name
     draft = path.with_name(f".{path.name}.part")
     try:
+        content = text.encode()
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8", newline="\n")
+        draft.write_bytes(content)
         draft.replace(path)
-    except OSError as error:
-        raise HeadwayError(f"cannot write {path}: {error.strerror}") from error
+    except (OSError, UnicodeEncodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise HeadwayError(f"cannot write {path}: {reason}") from error
 
 
 def write_result(folder: Path, result: Result) -> None:
