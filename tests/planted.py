@@ -16,13 +16,13 @@ from headway.buffer import EvidenceBuffer
 from headway.contracts import Snapshot
 from headway.drivers._recovery import Recovery
 from headway.gate import Barrier, LagGate
+from headway.machine import Tick
 from headway.machine._budget import Budget
-from headway.machine._machine import Machine
+from headway.machine._machine import _TRANSITIONS, Machine
 from headway.machine._measuring import Measuring
 from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
-from headway.machine._tickets import Tickets
 from headway.merger import Merger
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -238,7 +238,7 @@ def timer_is_trusted(patch):
         while (call := overdue(self._state.slots, event.now)) is not None:
             self._state.slots.end(call.id)
 
-    patch.setattr(Machine, "_tick", tick)
+    patch.setitem(_TRANSITIONS, Tick, tick)
 
 
 def resume_forgets_the_lookups(patch):

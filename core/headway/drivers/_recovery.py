@@ -23,10 +23,10 @@ from headway.machine import (
     Cancel,
     Event,
     Lookups,
+    Raised,
     RecordedLookups,
     Resume,
     Returned,
-    Raised,
     Run,
     Yielded,
 )

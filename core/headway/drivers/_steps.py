@@ -113,8 +113,12 @@ class StepHost:
         Close a step, if it is still open.
         """
         generator = self._open.pop(step, None)
-        if generator is not None:
+        if generator is None:
+            return
+        try:
             generator.close()
+        except Exception:  # noqa: BLE001, S110 - nobody listens to a closed step, whatever it says
+            pass
 
     @property
     def open(self) -> Mapping[int, Step]:

@@ -100,7 +100,6 @@ class Simulation:
     _ahead: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _pending: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
     _count: int = attrs.field(default=0, init=False)
-    _ticked: float | None = attrs.field(default=None, init=False)
 
     def start(self, started: Started) -> None:
         """
@@ -115,8 +114,7 @@ class Simulation:
         if self.engine.finished:
             return False
         wake_at = self.engine.machine.wake_at
-        if wake_at is not None and wake_at != self._ticked and self._fires(wake_at):
-            self._ticked = wake_at
+        if wake_at is not None and self._fires(wake_at):
             self.now = max(self.now, wake_at)
             self._feed(Tick(self.now))
             return True
@@ -185,9 +183,7 @@ class Simulation:
         for row in rows:
             event = row.event
             self.now = max(self.now, event.now)
-            if isinstance(event, Tick):
-                self._ticked = event.now
-            elif isinstance(event, Done | Failed) and not _is_cancelled(event):
+            if isinstance(event, Done | Failed) and not _is_cancelled(event):
                 self._ahead[event.call] = self._ahead.get(event.call, 0) + 1
             begun.append((event.now, recovery.read(row)))
         answered = {row.event.call for row in rows if isinstance(row.event, Done | Failed)}

@@ -29,7 +29,6 @@ from headway.contracts import (
 from headway.errors import ReplayDivergence
 from headway.keyed import keyed_rng
 
-
 T = TypeVar("T")
 
 
@@ -163,7 +162,7 @@ class PluginLookups:
     def _ask(self, kind: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; it is contained
+        except Exception as error:
             text = "".join(traceback.format_exception(error))
             fault = Fault(where=kind, type=type(error).__name__, message=str(error), traceback=text)
             raise LookupRaised(self._keep(fault)) from error

@@ -443,7 +443,7 @@ class Machine:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
-        elif self._tickets.exhausted and not self._tickets.flights and not len(state.buffer):
+        elif self._tickets.nothing_left and not self._tickets.flights:
             state.stop("exhausted")
         return not state.running
 

@@ -81,7 +81,7 @@ class Tickets:
         Admit one ticket if gate, budget and plug-ins allow it; False when nothing changed.
         """
         state = self.state
-        if self.workers.next is None or not state.gate.admit(view):
+        if self.workers.next is None or self.nothing_left or not state.gate.admit(view):
             return False
         if not state.budget.rollouts_left:
             state.stop("max_iters")
@@ -116,7 +116,7 @@ class Tickets:
         self, ticket: Ticket, base: Snapshot, work: Work, task: str, seconds: float | None
     ) -> None:
         state = self.state
-        late = None if seconds is None else state.now + seconds * state.config.straggler_factor
+        late = None if not seconds else state.now + seconds * state.config.straggler_factor
         source = base if work.parent is None else Snapshot(base.version, work.parent)
         self.workers.occupy(base)
         state.gate.admitted()
@@ -337,6 +337,13 @@ class Tickets:
             and self._barren_at == self.state.head.version
             and len(self._barren) == len(self.queue.train)
         )
+
+    @property
+    def nothing_left(self) -> bool:
+        """
+        Whether only tickets in flight could still bring something: no further one is admitted.
+        """
+        return self.exhausted and not len(self.state.buffer)
 
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state

@@ -106,7 +106,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not rebasing, "a slot idles while a rebase waits")
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
-    if state.running and tickets.workers.next is not None:
+    if state.running and tickets.workers.next is not None and not tickets.nothing_left:
         view = tickets.view(sweeping=sweeps.open is not None)
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
 
