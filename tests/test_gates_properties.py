@@ -95,8 +95,8 @@ class Watch:
     Counts tickets, cards and calls from outside, and asserts the bounds after every event.
     """
 
-    def __init__(self, options):
-        self.options = options
+    def __init__(self, options, n_train):
+        self.options, self.n_train = options, n_train
         self.head = 0
         self.calls: dict[int, object] = {}
         self.in_flight: set[int] = set()
@@ -106,6 +106,8 @@ class Watch:
         self.carrying: dict[int, set[int]] = defaultdict(set)
         self.carried: set[int] = set()
         self.drifts: list[int] = []
+        self.bases: dict[int, int] = {}
+        self.barren: set[str] = set()
         self.events = 0
         self.most = 0
         self.commits: list[int] = []
@@ -126,7 +128,7 @@ class Watch:
         if call.kind == "propose":
             self.proposed[call.ticket.number] = isinstance(value, Proposal) and not value.no_op
         elif isinstance(value, HeadMoved):
-            self.head = value.head.version
+            self.moved(value.head)
 
     def see(self, event, instructions):
         """
@@ -142,12 +144,22 @@ class Watch:
         if isinstance(event, Returned):
             self.carried |= self.carrying[event.step] - self.decided
 
+    def moved(self, head):
+        self.head = head.version
+        self.barren.clear()
+
+    def ended(self, notice):
+        self.in_flight.remove(notice.ticket)
+        proposed = self.proposed.get(notice.ticket, False)
+        self.made += notice.completion == "ok" and proposed
+        if notice.completion == "ok" and self.bases[notice.ticket] == self.head:
+            (self.barren.discard if proposed else self.barren.add)(notice.task)
+
     def told(self, notice):
         if isinstance(notice, HeadCommitted):
-            self.head = notice.head.version
+            self.moved(notice.head)
         elif isinstance(notice, TicketEnded):
-            self.in_flight.remove(notice.ticket)
-            self.made += notice.completion == "ok" and self.proposed.get(notice.ticket, False)
+            self.ended(notice)
         elif isinstance(notice, CardDecided):
             assert notice.decision.card not in self.decided
             self.decided.add(notice.decision.card)
@@ -159,11 +171,19 @@ class Watch:
         self.calls[call.id] = call
         if call.kind == "rollout":
             self.in_flight.add(call.ticket.number)
+            self.bases[call.ticket.number] = call.ticket.base
             self.drifts.append(self.head - call.ticket.base)
 
     @property
     def undecided(self):
         return self.made - len(self.decided) - len(self.carried)
+
+    @property
+    def nothing_left(self):
+        """
+        Whether all training tasks were tried at this head in vain, and nothing is held.
+        """
+        return len(self.barren) == self.n_train and self.made == len(self.decided)
 
     @property
     def running(self):
@@ -192,7 +212,8 @@ class Watch:
         bound = o.n_workers + o.async_ratio + batch - 1
         assert work <= bound
         assert all(0 <= drift <= o.async_ratio for drift in self.drifts[-1:])
-        if phase == "running" and self.slots_taken < o.capacity and self.running < o.n_workers:
+        idle = self.slots_taken < o.capacity and self.running < o.n_workers
+        if phase == "running" and idle and not self.nothing_left:
             assert work == bound, "a slot idles while a rollout may start"
 
 
@@ -219,7 +240,7 @@ def simulate(domain=None, durations=None, **options):
     options = make_options({"driver": "simulated", "validate": True} | options, {})
     prepared = prepare(domain or ToyDomain(), options, registry=Registry.discover())
     names = [field.name for field in attrs.fields(Engine)]
-    watch = Watch(options)
+    watch = Watch(options, len(prepared.splits.train))
     engine = Watched(watch=watch, **{name: getattr(prepared.engine, name) for name in names})
     simulation = Simulation(engine=engine, seed=options.seed, durations=durations or {})
     simulation.start(prepared.started)
