@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -113,12 +114,9 @@ class StepHost:
         Close a step, if it is still open.
         """
         generator = self._open.pop(step, None)
-        if generator is None:
-            return
-        try:
-            generator.close()
-        except Exception:  # noqa: BLE001, S110 - nobody listens to a closed step, whatever it says
-            pass
+        if generator is not None:
+            with suppress(Exception):  # nobody listens to a closed step, whatever it says
+                generator.close()
 
     @property
     def open(self) -> Mapping[int, Step]:
