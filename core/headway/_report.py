@@ -76,11 +76,16 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         commit_races=counts.commit_races,
         late=counts.late,
         no_ops=counts.no_ops,
-        failures=tuple(Failure(fault=fault, count=count) for fault, count in machine.faults),
+        failures=_failures(engine),
         ledger_log=engine.bench.ledger.log(),
         choices=opening.choices,
         notes=opening.notes,
     )
+
+
+def _failures(engine: Engine) -> tuple[Failure, ...]:
+    contained = [Failure(fault=fault, count=count) for fault, count in engine.machine.faults]
+    return (*contained, *(Failure(fault=fault, count=1) for fault in engine.tell.faults))
 
 
 def _mean(score: Score | None) -> float | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import ClassVar
 
 from headway.contracts._values import Json, Outcome, Splits, Task, canonical_json
@@ -75,7 +75,10 @@ class Domain(ABC):
         """
         Score the state on a held-out or test task; by default the reward of a rollout.
         """
-        return self.rollout(state, task, rng=rng).reward
+        outcome = self.rollout(state, task, rng=rng)
+        if isinstance(outcome, Outcome):
+            return outcome.reward
+        return _reward(outcome)  # rollout is async def, and so is measure then
 
     def keys(self, diff: Json) -> tuple[str, ...]:
         """
@@ -118,3 +121,7 @@ class Domain(ABC):
         itself.
         """
         return self
+
+
+async def _reward(outcome: Awaitable[Outcome]) -> float:
+    return (await outcome).reward

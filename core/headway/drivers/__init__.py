@@ -64,6 +64,12 @@ def _threads(engine: Engine, started: Started, drive: Drive) -> None:
     ThreadedRun(engine, drive.slots, _clock()).run(started, drive.interrupt)
 
 
+def _asyncio(engine: Engine, started: Started, drive: Drive) -> None:
+    from headway.drivers.asyncio import AsyncioRun
+
+    AsyncioRun(engine, _clock()).run(started, drive.interrupt)
+
+
 def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.simulated import run_simulated
 
@@ -79,6 +85,7 @@ def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
 DRIVE: Mapping[str, Callable[[Engine, Started, Drive], None]] = {
     "serial": _serial,
     "threads": _threads,
+    "asyncio": _asyncio,
     "simulated": _simulated,
 }
 """How to bring a run to its end, by the driver's name."""

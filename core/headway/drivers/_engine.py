@@ -8,12 +8,12 @@ time, and returns what is left for the driver to do: calls to run, calls to canc
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
 
-from headway.contracts import Notice, Observer, RunStarted
+from headway.contracts import Fault, Notice, Observer, RunStarted
 from headway.drivers._steps import StepHost, fault_of
 from headway.drivers._work import Workbench
 from headway.journal import Journal
@@ -46,7 +46,7 @@ class Telling:
 
     observers: Sequence[Observer]
     _errors: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
-    failed: list[str] = attrs.field(factory=list[str], init=False)
+    faults: list[Fault] = attrs.field(factory=list[Fault], init=False)
 
     def __call__(self, notice: Notice) -> None:
         for place, observer in enumerate(self.observers):
@@ -56,8 +56,7 @@ class Telling:
                 observer(notice)
             except Exception as error:  # noqa: BLE001 - an observer never stops a run
                 self._errors[place] = self._errors.get(place, 0) + 1
-                fault = fault_of("observer", error)
-                self.failed.append(f"{observer!r}: {fault.type}: {fault.message}")
+                self.faults.append(fault_of("observer", error))
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -80,7 +79,7 @@ class Engine:
     lookups: Lookups
     steps: StepHost
     bench: Workbench
-    tell: Callable[[Notice], None]
+    tell: Telling
     opening: RunStarted
     journal: Journal | None = None
     validate: bool = False

@@ -22,6 +22,7 @@ from headway.contracts import (
     canonical_json,
     content_digest,
 )
+from headway.drivers._bridge import Bridge
 from headway.drivers._steps import fault_of
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -38,7 +39,13 @@ from headway.machine import (
     VerifyCall,
 )
 
-Step = Callable[[], Any]
+_METHODS = {
+    "rollout": "rollout",
+    "verify": "rollout",
+    "propose": "propose",
+    "measure": "measure",
+}
+"""The domain's method behind each kind of call."""
 
 
 class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
@@ -57,36 +64,68 @@ class Workbench:
         ledger: Where versions are stored.
         tasks: Every task by id.
         seed: The run's seed.
+        bridge: What waits for coroutines on behalf of threads.
     """
 
     domain: Domain
     ledger: Ledger
     tasks: Mapping[str, Task]
     seed: int
+    bridge: Bridge = attrs.field(factory=Bridge)
+    _coroutines: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
 
     def __attrs_post_init__(self) -> None:
+        coroutines: set[str] = set()
         for method in ("rollout", "propose", "measure"):
+            if _is_coroutine(self.domain, method):
+                coroutines.add(method)
             names = inspect.signature(getattr(self.domain, method)).parameters
             self._wants[method] = frozenset(names) & {"rng", "payload"}
+        self._coroutines = frozenset(coroutines)
 
     def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
         Perform a call and report it; never raises an ``Exception``.
         """
         try:
-            value = self.value(call)
-        except InvalidValue as error:
-            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)), invalid=True)
+            raw = self.raw(call)
+            if self.is_coroutine(call):
+                raw = self.bridge.wait(raw)
         except Exception as error:  # noqa: BLE001 - user code may raise anything; it is contained
             return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
-        return Done(now(), call.id, value)
+        return self._checked(call, raw, now)
+
+    async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
+        """
+        As ``perform``, for a call that ``is_coroutine``, on the running loop.
+        """
+        try:
+            raw = await self.raw(call)
+        except Exception as error:  # noqa: BLE001 - as in perform
+            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
+        return self._checked(call, raw, now)
+
+    def _checked(self, call: Call, raw: Any, now: Callable[[], float]) -> Done | Failed:
+        try:
+            return Done(now(), call.id, self.finish(call, raw))
+        except Exception as error:  # noqa: BLE001 - as in perform
+            invalid = isinstance(error, InvalidValue)
+            fault = fault_of(call.kind, error, _task(call))
+            return Failed(now(), call.id, fault, invalid=invalid)
+
+    def is_coroutine(self, call: Call) -> bool:
+        """
+        Whether the user code of a call is ``async def``.
+        """
+        return _METHODS.get(call.kind, "") in self._coroutines
 
     def value(self, call: Call) -> CallValue:
         """
         Perform a call; raises what the domain or the ledger raises.
         """
-        return self.finish(call, self.raw(call))
+        raw = self.raw(call)
+        return self.finish(call, self.bridge.wait(raw) if self.is_coroutine(call) else raw)
 
     def raw(self, call: Call) -> Any:
         """
@@ -176,6 +215,12 @@ class Workbench:
             return Rebased(proposal=None, artifact=None)
         proposal, after = self._proposal(diff, artifact)
         return Rebased(proposal=proposal, artifact=after)
+
+
+def _is_coroutine(domain: Domain, method: str) -> bool:
+    if method == "measure" and type(domain).measure is Domain.measure:
+        method = "rollout"
+    return inspect.iscoroutinefunction(getattr(domain, method))
 
 
 def _task(call: Call) -> str | None:

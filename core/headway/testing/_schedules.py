@@ -18,8 +18,8 @@ from headway.builtins._estimators import Ewma
 from headway.builtins._policies import Full, Guarded, Reflective
 from headway.builtins._sampler import ShuffledEpochs
 from headway.builtins._standard import StandardAggregator
-from headway.contracts import Artifact, Notice, RunStarted, StalenessPolicy
-from headway.drivers import Engine, StepHost, Workbench
+from headway.contracts import Artifact, RunStarted, StalenessPolicy
+from headway.drivers import Engine, StepHost, Telling, Workbench
 from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.drivers.simulated import Simulation
 from headway.durations import Constant, Law, LogNormal, Pareto, Uniform
@@ -249,7 +249,7 @@ class World:
             bench=Workbench(
                 domain=self.domain, ledger=self.ledger, tasks=by_id, seed=schedule.seed
             ),
-            tell=_tell_nobody,
+            tell=Telling(()),
             opening=_OPENING,
             journal=journal,
             validate=True,
@@ -317,10 +317,6 @@ def _audit(engine: Engine, schedule: Schedule) -> Auditor:
 
     engine.machine.handle = audited  # type: ignore[method-assign] # the auditor looks over its shoulder
     return auditor
-
-
-def _tell_nobody(notice: Notice) -> None:
-    del notice
 
 
 def _to_the_end(simulation: Simulation, started: Started | None) -> None:

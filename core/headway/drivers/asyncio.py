@@ -1,0 +1,163 @@
+"""
+The ``asyncio`` driver: one event loop on a thread of its own.
+
+The loop alone touches the machine, so no lock is needed.  Coroutines run on it; plain functions get
+threads, one a slot.  A coroutine that nobody waits for any more is cancelled; a plain function goes
+on and its answer is late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+
+import attrs
+
+from headway.drivers._engine import Engine, Work
+from headway.drivers._interrupt import Interrupt
+from headway.drivers.serial import CANCELLED
+from headway.machine import Call, Cancel, Done, Event, Failed, Run, Started, Stop, Tick
+
+
+@attrs.define(eq=False)
+class AsyncioRun:
+    """
+    One run on an event loop.
+
+    Args:
+        engine: The run.
+        now: Seconds since the run began, on a monotonic clock.
+    """
+
+    engine: Engine
+    now: Callable[[], float]
+    _tasks: dict[int, asyncio.Task[None]] = attrs.field(
+        factory=dict[int, asyncio.Task[None]], init=False
+    )
+    _calls: SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None] = attrs.field(
+        factory=SimpleQueue, init=False
+    )
+    _idle: int = attrs.field(default=0, init=False)
+    _timer: asyncio.TimerHandle | None = attrs.field(default=None, init=False)
+    _loop: asyncio.AbstractEventLoop = attrs.field(init=False)
+    _over: asyncio.Event = attrs.field(init=False)
+    _broken: BaseException | None = attrs.field(default=None, init=False)
+
+    def run(self, started: Started, interrupt: Interrupt) -> None:
+        """
+        Bring the run to its end on a new thread, so that it also works inside a running loop.
+        """
+        ended: Future[None] = Future()
+        thread = threading.Thread(
+            target=self._serve,
+            args=(started, interrupt, ended),
+            name="headway-asyncio",
+            daemon=True,
+        )
+        thread.start()
+        ended.result()
+        thread.join()
+
+    def _serve(self, started: Started, interrupt: Interrupt, ended: Future[None]) -> None:
+        try:
+            asyncio.run(self._main(started, interrupt))
+        except BaseException as error:  # noqa: BLE001 - it is raised on the calling thread
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    async def _main(self, started: Started, interrupt: Interrupt) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        with interrupt.asking(self._ask):
+            self._feed(started)
+            await self._over.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._tasks.values():
+            task.cancel()
+        for _ in range(self._idle):
+            self._calls.put(None)
+        if self._broken is not None:
+            raise self._broken
+
+    def _ask(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop)
+
+    def _stop(self) -> None:
+        self._feed(Stop(self.now(), "interrupted"))
+
+    def _feed(self, event: Event) -> None:
+        try:
+            if not self._over.is_set():
+                self._dispatch(self.engine.feed(event))
+        except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
+            self._broken = error
+            self._over.set()
+
+    def _dispatch(self, work: list[Work]) -> None:
+        for instruction in work:
+            if isinstance(instruction, Run):
+                call = instruction.call
+                self._tasks[call.id] = self._loop.create_task(self._perform(call))
+            elif (task := self._tasks.pop(instruction.call, None)) is not None:
+                task.cancel()
+                if isinstance(instruction, Cancel):
+                    self._loop.call_soon(
+                        self._feed, Failed(self.now(), instruction.call, CANCELLED)
+                    )
+        if self.engine.finished:
+            self._over.set()
+        else:
+            self._set_timer()
+
+    async def _perform(self, call: Call) -> None:
+        bench = self.engine.bench
+        if bench.is_coroutine(call):
+            answer = await bench.perform_async(call, self.now)
+        else:
+            answer = await self._on_a_thread(call)
+        self._tasks.pop(call.id, None)
+        self._feed(attrs.evolve(answer, now=self.now()))
+
+    async def _on_a_thread(self, call: Call) -> Done | Failed:
+        """
+        Perform a call on an idle thread, or a new one; one that never returns stays behind.
+        """
+        future: asyncio.Future[Done | Failed] = self._loop.create_future()
+        if self._idle:
+            self._idle -= 1
+        else:
+            threading.Thread(target=self._worker, name="headway-worker", daemon=True).start()
+        self._calls.put((call, future))
+        return await future
+
+    def _worker(self) -> None:
+        while (work := self._calls.get()) is not None:
+            call, future = work
+            answer = self.engine.bench.perform(call, self.now)
+            try:
+                self._loop.call_soon_threadsafe(self._answered, future, answer)
+            except RuntimeError:  # the loop has ended: nobody waits for this any more
+                return
+
+    def _answered(self, future: asyncio.Future[Done | Failed], answer: Done | Failed) -> None:
+        self._idle += 1
+        if not future.done():
+            future.set_result(answer)
+
+    def _set_timer(self) -> None:
+        wake_at = self.engine.machine.wake_at
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if wake_at is not None:
+            delay = max(0.0, wake_at - self.now())
+            self._timer = self._loop.call_later(delay, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._feed(Tick(self.now()))
