@@ -27,6 +27,7 @@ from headway.contracts import (
     Proposal,
     RunFinished,
     Scores,
+    Snapshot,
     TicketEnded,
 )
 from headway.drivers import Engine, Workbench
@@ -99,6 +100,7 @@ class Auditor:
         factory=dict[tuple[str, str, int], float]
     )
     bases: dict[int, int] = attrs.field(factory=dict[int, int])
+    barren: set[str] = attrs.field(factory=set[str])
     stale: int = 0
     events: int = 0
     unacknowledged: bool = False
@@ -148,7 +150,7 @@ class Auditor:
         elif isinstance(call, MeasureCall):
             self.scored[call.artifact.digest, call.task, call.draw] = event.value  # type: ignore[assignment] # a measurement gives a float
         elif isinstance(call, CommitCall) and isinstance(event.value, HeadMoved):
-            self.version, self.digest = event.value.head.version, event.value.head.digest
+            self._moved(event.value.head)
 
     def _yielded(self, event: Yielded) -> None:
         self.asked[event.step, event.n] = event.request
@@ -175,6 +177,7 @@ class Auditor:
         must(ticket.number == self.tickets, f"ticket {ticket.number} is not the next one")
         must(not self.stopped, "a rollout begins after the run was stopped")
         self.tickets += 1
+        self.bases[ticket.number] = ticket.base
         drift = self.version - ticket.base
         lag = self.gate.async_ratio if isinstance(self.gate, LagGate) else 0
         must(0 <= drift <= lag, f"ticket {ticket.number} starts {drift} versions behind")
@@ -248,9 +251,14 @@ class Auditor:
         must(notice.ticket not in self.ended, f"ticket {notice.ticket} ends twice")
         must(notice.ticket < self.tickets, f"ticket {notice.ticket} ends before it began")
         self.ended.add(notice.ticket)
+        at_head = self.bases.pop(notice.ticket) == self.version
         if self.proposed.pop(notice.ticket, None) is not None:
             must(notice.completion == "ok", f"ticket {notice.ticket} failed and has a proposal")
             self.cards += 1
+            if at_head:
+                self.barren.discard(notice.task)
+        elif notice.completion == "ok" and at_head:
+            self.barren.add(notice.task)
 
     def _decided(self, notice: CardDecided) -> None:
         decision = notice.decision
@@ -268,7 +276,11 @@ class Auditor:
         )
         must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
         must(len(notice.cards) > 0, f"version {head.version} is made of no card")
+        self._moved(head)
+
+    def _moved(self, head: Snapshot) -> None:
         self.version, self.digest = head.version, head.digest
+        self.barren.clear()
 
     def _finish(self, instruction: Finish) -> None:
         del instruction
@@ -321,7 +333,8 @@ class Auditor:
         left = config.max_rollouts is None or self.tickets < config.max_rollouts
         room = open_work < self._bound() - self.carried and flying < config.n_workers
         retired = machine.statistics().retired_workers
-        idle = slots < config.slots and left and room and not retired
+        exhausted = len(self.barren) == len(config.train)
+        idle = slots < config.slots and left and room and not retired and not exhausted
         must(not idle, "a slot idles while a rollout may start")
 
 
