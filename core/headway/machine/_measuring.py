@@ -294,9 +294,12 @@ class Measuring:
         """
         Assert what the module promises.
         """
+        missing = dict.fromkeys(self._wanted, 0)
+        for item in self._items.values():
+            for requester in item.waiters:
+                missing[requester] += 1
         for requester, wanted in self._wanted.items():
-            count = sum(requester in item.waiters for item in self._items.values())
-            assert count == wanted.missing, (requester, count, wanted.missing)
+            assert missing[requester] == wanted.missing, (requester, wanted.missing)
         queued = [*self._queue, *self._background]
         assert len(queued) == len(set(queued)), queued
         assert {k for k, i in self._items.items() if i.call is None} == set(queued)

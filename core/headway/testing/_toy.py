@@ -113,7 +113,7 @@ class ToyDomain(Domain):
         if rng.random() < self._useless:
             return {key: state[key]}
         diff: dict[str, Any] = {key: self._guess(key, rng)}
-        if rng.random() < 0.2:  # noqa: PLR2004 - now and then a change reaches further than it should
+        if rng.random() < 0.2:
             diff[rng.choice(sorted(self.hidden))] = rng.randrange(self._n_values)
         if rng.random() < self._breaking:
             diff["!"] = True
