@@ -1,7 +1,8 @@
 """
 Bugs to plant, one at a time: each must be found by the simulator.
 
-A bug is a function that patches the machine through pytest's monkeypatch.
+A bug is a function that patches the machine through pytest's monkeypatch.  As a script,
+``python tests/planted.py`` prints the seed that finds each.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 from headway.merger import Merger
+from headway.testing import check
+
+WITHIN = 2000
+"""Schedules within which each bug must be found."""
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -278,3 +283,35 @@ BUGS: tuple[Plant, ...] = (
     timer_is_trusted,
     resume_forgets_the_lookups,
 )
+
+
+def first_failure(within: int) -> tuple[int, str] | None:
+    """
+    The first seed whose schedule goes wrong, and what it breaks; None when none does.
+    """
+    for seed in range(within):
+        try:
+            check(seed)
+        except Exception as error:  # noqa: BLE001 - a planted bug may break anything
+            return seed, f"{type(error).__name__}: {error}"
+    return None
+
+
+def main() -> int:
+    """
+    Plant each bug and print the seed that finds it; 1 when one is not found.
+    """
+    missed = 0
+    for bug in BUGS:
+        with pytest.MonkeyPatch.context() as patch:
+            bug(patch)
+            found = first_failure(WITHIN)
+        missed += found is None
+        seed, text = found or ("not found", "")
+        print(f"{bug.__name__:36} seed {seed:<6} {text[:90]}")
+    print(f"{len(BUGS) - missed} of {len(BUGS)} planted bugs found within {WITHIN} schedules")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
