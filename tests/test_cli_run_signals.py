@@ -56,6 +56,7 @@ SLOW = """
 RUNS = {
     "threads": ["--mode", "async"],
     "rounds": ["--mode", "sync"],
+    "asyncio": ["--driver", "asyncio"],
     "serial": ["--mode", "sync", "--driver", "serial"],
     "simulated": ["--driver", "simulated", "--set", "seconds=0"],
 }

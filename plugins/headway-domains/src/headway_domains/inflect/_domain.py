@@ -70,7 +70,7 @@ class Inflect(Domain):
         "useless": "share of proposals replaced by useless ones, 0 by default",
         "harmful": "share of proposals replaced by harmful ones, 0 by default",
     }
-    defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 800}
+    defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 1600}
 
     latency: Law = attrs.field(default=Constant(0.0), converter=_law)
     noise: float = attrs.field(default=0.0, converter=_noise)
