@@ -84,8 +84,8 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
 
 
 def _failures(engine: Engine) -> tuple[Failure, ...]:
-    contained = [Failure(fault=fault, count=count) for fault, count in engine.machine.faults]
-    return (*contained, *(Failure(fault=fault, count=1) for fault in engine.tell.faults))
+    seen = (*engine.machine.faults, *engine.tell.faults.items)
+    return tuple(Failure(fault=fault, count=count) for fault, count in seen)
 
 
 def _mean(score: Score | None) -> float | None:

@@ -7,6 +7,7 @@ itself has a key beginning with ``$`` is wrapped.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -64,13 +65,23 @@ def decode(value: Json) -> Any:
         return [decode(item) for item in value]
     if not isinstance(value, dict):
         return value
-    if "$t" in value:
-        return tuple(decode(item) for item in value["$t"])
-    if "$d" in value:
-        return {key: decode(item) for key, item in value["$d"].items()}
-    if "$keep" in value:
-        return KEEP
-    if _MARK not in value:
-        return {key: decode(item) for key, item in value.items()}
+    read = next((_MARKED[key] for key in value if key in _MARKED), _decode_dict)
+    return read(value)
+
+
+def _decode_dict(value: dict[str, Json]) -> Any:
+    return {key: decode(item) for key, item in value.items()}
+
+
+def _decode_object(value: dict[str, Json]) -> Any:
     fields = {key: decode(item) for key, item in value.items() if key != _MARK}
     return _classes()[value[_MARK]](**fields)
+
+
+_MARKED: dict[str, Callable[[dict[str, Json]], Any]] = {
+    _MARK: _decode_object,
+    "$t": lambda value: tuple(decode(item) for item in value["$t"]),
+    "$d": lambda value: _decode_dict(value["$d"]),
+    "$keep": lambda _: KEEP,
+}
+"""How to read a dict that is marked by one of these keys."""

@@ -51,6 +51,9 @@ class RunOptions:
     estimator: Any = attrs.field(
         default="ewma", metadata=_about("the duration estimator: a name or an object")
     )
+    executor: Any = attrs.field(
+        default="thread", metadata=_about("where plain functions run: a name or an object")
+    )
     ledger: Any = attrs.field(
         default="memory", metadata=_about("where versions are stored: a name or an object")
     )

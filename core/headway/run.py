@@ -7,14 +7,14 @@ It looks up the parts, builds the machine and its gate, and hands both to a driv
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from headway._report import Recorder, build_result
 from headway.backpressure import Backpressure
-from headway.contracts import Aggregator, Artifact, Domain, Notice, Observer, RunStarted, Splits
+from headway.contracts import Aggregator, Artifact, Domain, Observer, RunStarted, Splits
 from headway.drivers import (
     DRIVE,
     Drive,
@@ -131,7 +131,7 @@ def prepare(
     )
     recorder = Recorder()
     engine = _engine(domain, config, options, parts, splits, opening, journal)
-    engine.tell = Telling(_watchers(parts, registry, observers, recorder))
+    engine.tell = _telling(parts, registry, observers, recorder)
     started = Started(0.0, parts.ledger.snapshot())
     return Prepared(
         options=options, splits=splits, engine=engine, started=started, recorder=recorder
@@ -156,7 +156,7 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     DRIVE[options.driver](engine, prepared.started, drive)
     interrupt.end()
     result = build_result(engine, prepared.recorder)
-    engine.bench.ledger.close()
+    engine.bench.close()
     return result
 
 
@@ -170,6 +170,7 @@ class _Parts:
     policy: Any
     sampler: Any
     estimator: Any
+    executor: Any
     ledger: Any
     choices: Mapping[str, str]
     distributions: tuple[str, ...]
@@ -184,6 +185,7 @@ class _Parts:
             "policy": options.policy,
             "sampler": options.sampler,
             "estimator": options.estimator,
+            "executor": options.executor,
             "ledger": options.ledger,
         }
         names = {"policy": "staleness policy", "estimator": "duration estimator"}
@@ -341,7 +343,13 @@ def _engine(
         machine=machine,
         lookups=lookups,
         steps=StepHost(parts.aggregator, domain, config),
-        bench=Workbench(domain=domain, ledger=parts.ledger, tasks=tasks, seed=options.seed),
+        bench=Workbench(
+            domain=domain,
+            ledger=parts.ledger,
+            tasks=tasks,
+            seed=options.seed,
+            executor=parts.executor,
+        ),
         tell=Telling(()),
         opening=opening,
         journal=journal,
@@ -349,22 +357,10 @@ def _engine(
     )
 
 
-def _watchers(
+def _telling(
     parts: _Parts, registry: Registry, observers: Iterable[Observer | str], recorder: Recorder
-) -> tuple[Observer, ...]:
+) -> Telling:
     asked = tuple(observers)
     named = [registry.describe("observer", o).distribution for o in asked if isinstance(o, str)]
     hooks = registry.hooks_for((*parts.distributions, *filter(None, named)))
-    watchers: list[Observer] = [recorder, *(registry.create("observer", o) for o in asked)]
-    if hooks:
-        watchers.append(_telling_hooks(hooks.notify))
-    return tuple(watchers)
-
-
-def _telling_hooks(notify: Callable[[Notice], tuple[Exception, ...]]) -> Observer:
-    def tell(notice: Notice) -> None:
-        raised = notify(notice)
-        if raised:
-            raise raised[0]
-
-    return tell
+    return Telling((recorder, *(registry.create("observer", o) for o in asked)), hooks.notify)

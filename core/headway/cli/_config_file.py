@@ -19,7 +19,7 @@ from headway.cli._flags import read_laws, unknown
 from headway.errors import UsageError
 from headway.options import RunOptions, option_names
 
-_NAMES = ("aggregator", "policy", "sampler", "estimator", "ledger")
+_NAMES = ("aggregator", "policy", "sampler", "estimator", "executor", "ledger")
 """Options that a program may give as an object; a file gives a name."""
 
 

@@ -7,13 +7,13 @@ time, and returns what is left for the driver to do: calls to run, calls to canc
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import attrs
 
-from headway.contracts import Fault, Notice, Observer, RunStarted
+from headway.contracts import Notice, Observer, RunStarted
 from headway.drivers._steps import StepHost, fault_of
 from headway.drivers._work import Workbench
 from headway.journal import Journal
@@ -22,6 +22,7 @@ from headway.machine import (
     Abort,
     Cancel,
     Event,
+    FaultCount,
     Finish,
     Instruction,
     Lookups,
@@ -38,25 +39,37 @@ FAULTY_OBSERVER = 3
 """An observer that raises this often is not told any more."""
 
 
+def _no_hooks(notice: Notice) -> tuple[Exception, ...]:
+    del notice
+    return ()
+
+
 @attrs.define(eq=False)
 class Telling:
     """
-    Tells observers, one by one; one that raises is isolated and reported once.
+    Tells observers and event hooks, one by one; one that raises keeps no other from being told.
+
+    Args:
+        observers: Told every notice.
+        hooks: Tells the plug-ins' event hooks and returns what they raised.
     """
 
     observers: Sequence[Observer]
-    _errors: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
-    faults: list[Fault] = attrs.field(factory=list[Fault], init=False)
+    hooks: Callable[[Notice], tuple[Exception, ...]] = _no_hooks
+    faults: FaultCount = attrs.field(factory=FaultCount, init=False)
+    _errors: Counter[int] = attrs.field(factory=Counter[int], init=False)
 
     def __call__(self, notice: Notice) -> None:
         for place, observer in enumerate(self.observers):
-            if self._errors.get(place, 0) >= FAULTY_OBSERVER:
+            if self._errors[place] >= FAULTY_OBSERVER:
                 continue
             try:
                 observer(notice)
             except Exception as error:  # noqa: BLE001 - an observer never stops a run
-                self._errors[place] = self._errors.get(place, 0) + 1
-                self.faults.append(fault_of("observer", error))
+                self._errors[place] += 1
+                self.faults.add(fault_of("observer", error))
+        for raised in self.hooks(notice):
+            self.faults.add(fault_of("observer", raised))
 
 
 @attrs.define(eq=False, kw_only=True)

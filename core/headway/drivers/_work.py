@@ -14,6 +14,7 @@ import attrs
 from headway.contracts import (
     Artifact,
     Domain,
+    Executor,
     Json,
     Ledger,
     Outcome,
@@ -64,6 +65,7 @@ class Workbench:
         ledger: Where versions are stored.
         tasks: Every task by id.
         seed: The run's seed.
+        executor: Where plain functions run.
         bridge: What waits for coroutines on behalf of threads.
     """
 
@@ -71,6 +73,7 @@ class Workbench:
     ledger: Ledger
     tasks: Mapping[str, Task]
     seed: int
+    executor: Executor
     bridge: Bridge = attrs.field(factory=Bridge)
     _coroutines: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
@@ -89,12 +92,18 @@ class Workbench:
         Perform a call and report it; never raises an ``Exception``.
         """
         try:
-            raw = self.raw(call)
-            if self.is_coroutine(call):
-                raw = self.bridge.wait(raw)
+            raw = self._in_place(call)
         except Exception as error:  # noqa: BLE001 - user code may raise anything; it is contained
             return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
         return self._checked(call, raw, now)
+
+    def close(self) -> None:
+        """
+        Release what the parts hold; answers that come later find nobody.
+        """
+        self.bridge.close()
+        self.executor.close()
+        self.ledger.close()
 
     async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
@@ -124,8 +133,12 @@ class Workbench:
         """
         Perform a call; raises what the domain or the ledger raises.
         """
-        raw = self.raw(call)
-        return self.finish(call, self.bridge.wait(raw) if self.is_coroutine(call) else raw)
+        return self.finish(call, self._in_place(call))
+
+    def _in_place(self, call: Call) -> Any:
+        if self.is_coroutine(call):
+            return self.bridge.wait(self.raw(call))
+        return self.executor.run(self.raw, call)
 
     def raw(self, call: Call) -> Any:
         """

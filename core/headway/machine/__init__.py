@@ -43,7 +43,7 @@ from headway.machine._machine import Machine
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._scoring import Score
 from headway.machine._slots import Slots
-from headway.machine._tally import Statistics
+from headway.machine._tally import FaultCount, Statistics
 
 __all__ = [
     "FINAL_DRAW",
@@ -57,6 +57,7 @@ __all__ = [
     "Done",
     "Event",
     "Failed",
+    "FaultCount",
     "Finish",
     "Instruction",
     "Lookups",

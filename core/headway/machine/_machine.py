@@ -139,7 +139,7 @@ class Machine:
         """
         What went wrong and how often.
         """
-        return tuple(self._state.tally.faults.values())
+        return self._state.tally.faults.items
 
     @property
     def scoring(self) -> Scoring:

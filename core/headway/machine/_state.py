@@ -141,7 +141,7 @@ class State:
         """
         Count something that went wrong, and tell.
         """
-        self.tally.fault(fault)
+        self.tally.faults.add(fault)
         self.out.append(Notify(FaultSeen(now=self.now, fault=fault)))
 
     def plugin_fault(self, fault: Fault) -> None:

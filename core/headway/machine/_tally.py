@@ -12,7 +12,7 @@ import attrs
 from headway.contracts import COMPLETIONS, Fault
 
 _KEPT_FAULTS = 1000
-"""How many different faults are kept; more of them are only counted."""
+"""How many different faults are kept, the first ones."""
 
 
 @attrs.frozen(kw_only=True)
@@ -69,6 +69,33 @@ class Statistics:
 
 
 @attrs.define(eq=False)
+class FaultCount:
+    """
+    What went wrong and how often; the first fault of each kind is kept whole.
+    """
+
+    _counts: dict[tuple[str, str, str, str | None], tuple[Fault, int]] = attrs.field(
+        factory=dict[tuple[str, str, str, str | None], tuple[Fault, int]], init=False
+    )
+
+    def add(self, fault: Fault) -> None:
+        """
+        Count a fault.
+        """
+        key = (fault.where, fault.type, fault.message, fault.task)
+        first, count = self._counts.get(key, (fault, 0))
+        if count or len(self._counts) < _KEPT_FAULTS:
+            self._counts[key] = (first, count + 1)
+
+    @property
+    def items(self) -> tuple[tuple[Fault, int], ...]:
+        """
+        Each fault and how often it was seen, in the order in which they first came.
+        """
+        return tuple(self._counts.values())
+
+
+@attrs.define(eq=False)
 class Tally:
     """
     The counts that are not some part's own.
@@ -89,17 +116,4 @@ class Tally:
     committed_etas: Counter[int] = attrs.field(factory=Counter[int])
     sweeps: Counter[str] = attrs.field(factory=Counter[str])
     calls: Counter[str] = attrs.field(factory=Counter[str])
-    faults: dict[tuple[str, str, str, str | None], tuple[Fault, int]] = attrs.field(
-        factory=dict[tuple[str, str, str, str | None], tuple[Fault, int]]
-    )
-
-    def fault(self, fault: Fault) -> None:
-        """
-        Count a fault; the first of its kind is kept whole.
-        """
-        key = (fault.where, fault.type, fault.message, fault.task)
-        known = self.faults.get(key)
-        if known is not None:
-            self.faults[key] = (known[0], known[1] + 1)
-        elif len(self.faults) < _KEPT_FAULTS:
-            self.faults[key] = (fault, 1)
+    faults: FaultCount = attrs.field(factory=FaultCount)

@@ -15,6 +15,7 @@ import attrs
 
 from headway.backpressure import Backpressure
 from headway.builtins._estimators import Ewma
+from headway.builtins._executor import ThreadExecutor
 from headway.builtins._policies import Full, Guarded, Reflective
 from headway.builtins._sampler import ShuffledEpochs
 from headway.builtins._standard import StandardAggregator
@@ -247,7 +248,11 @@ class World:
             lookups=lookups,
             steps=StepHost(self.aggregator(), self.domain, schedule.config),
             bench=Workbench(
-                domain=self.domain, ledger=self.ledger, tasks=by_id, seed=schedule.seed
+                domain=self.domain,
+                ledger=self.ledger,
+                tasks=by_id,
+                seed=schedule.seed,
+                executor=ThreadExecutor(),
             ),
             tell=Telling(()),
             opening=_OPENING,
