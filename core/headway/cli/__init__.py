@@ -1,7 +1,7 @@
 """
 The command line.
 
-Exit codes: 0 done, 1 failed, 2 bad input.
+Exit codes: 0 done, 1 failed, 2 bad input, 130 ended by Ctrl-C, 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headway",
         description="Improvement loops without a round barrier.",
-        epilog="Example:\n  headway plugins",
+        epilog="Example:\n  headway run inflect",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
