@@ -412,7 +412,7 @@ class Machine:
 
     def _sweep(self, *, quiet: bool = False) -> bool:
         sweeps = self._sweeps
-        if sweeps.open is not None or sweeps.refused:
+        if sweeps.open is not None:
             return False
         if not len(self._state.buffer):
             sweeps.again = False

@@ -106,7 +106,6 @@ class Sweeps:
     again: bool = attrs.field(default=False, init=False)
     barren: int = attrs.field(default=0, init=False)
     refresh: bool = attrs.field(default=False, init=False)
-    refused: bool = attrs.field(default=False, init=False)
     _count: int = attrs.field(default=0, init=False)
     _races: int = attrs.field(default=0, init=False)
     _retried: bool = attrs.field(default=False, init=False)
@@ -498,7 +497,6 @@ class Sweeps:
         if state.backpressure.swept(committed=sweep.committed, stale=sweep.stale):
             self.refresh = True
         if sweep.quiet and outcome == "returned" and not self.again:
-            self.refused = True
             held = ", ".join(map(str, state.buffer.held))
             text = f"nothing runs, nothing can start, and the step decided none of the cards {held}"
             state.stop("stalled", Fault(where="aggregator", type="Stalled", message=text))
