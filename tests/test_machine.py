@@ -842,6 +842,161 @@ def test_a_commit_is_not_waited_for_beyond_the_grace():
     assert [(0, "settled", "max_seconds")] == hand.decisions
 
 
+# ---------------------------------------------------------------------------- binding and lag
+
+
+def moving(**config):
+    """
+    Two workers; the head moves to version 1 while the second rollout runs.
+    """
+    hand = Hand(n_workers=2, slots=9, self_verify=True, **config).start().baseline()
+    hand.card()
+    hand.done("verify", Outcome(reward=0.5))
+    hand.says(Commit(artifact(1), hand.cards))
+    hand.done("commit", Committed(1))
+    hand.returns()
+    return hand
+
+
+def test_a_proposal_is_made_against_the_newest_head():
+    """
+    Late binding: nothing is known about the two sides of the change, and no run tells.
+    """
+    hand = moving(bind="late")
+    hand.done("rollout", Outcome(reward=0.0))
+
+    assert [artifact(1)] == [call.artifact for call in hand.calls("propose")]
+    hand.done("propose", proposal({"k": 5}))
+    assert [] == hand.calls("verify")
+    assert [(1, 0, None)] == [(card.base, card.eta, card.delta) for card in hand.cards]
+
+
+def test_early_binding_keeps_the_snapshot_of_the_rollout():
+    """
+    The change is tried on it, and its card is behind.
+    """
+    hand = moving(bind="early")
+    hand.done("rollout", Outcome(reward=0.0))
+
+    assert [HEAD.artifact] == [call.artifact for call in hand.calls("propose")]
+    hand.done("propose", proposal({"k": 5}))
+    assert [HEAD.artifact] == [call.artifact for call in hand.calls("verify")]
+    hand.done("verify", Outcome(reward=0.5))
+    card = hand.calls("rebase")[0].card
+    assert (0, 1, 0.5) == (card.base, card.eta, card.delta)
+
+
+def test_nothing_is_proposed_where_the_new_head_is_known_to_be_right():
+    """
+    Read from scores that were paid for already, never from a new call.
+    """
+    hand = moving(bind="late", train=("a",))
+    for _ in range(2):
+        hand.done("rollout", Outcome(reward=1.0), place=1)
+    hand.done("rollout", Outcome(reward=0.0))
+
+    assert [] == hand.calls("propose")
+    assert 4 == hand.machine.statistics().completions["ok"]
+
+
+class Choosing:
+    """
+    Works on a parent of its own.
+    """
+
+    batch = 1
+
+    def select(self, ticket, head, memory, rng):
+        return Work(parent=artifact(100 + ticket.number), payload=ticket.number, task="b")
+
+
+def test_a_parent_of_ones_own_is_what_everything_is_done_to():
+    """
+    Rollout, proposal and trial, whatever the head does; card and calls carry the payload.
+    """
+    lookups = flaky("aggregator", Choosing())
+    hand = Hand(lookups=lookups, slots=9, self_verify=True).start().baseline()
+    seen = []
+    for kind, value in (
+        ("rollout", Outcome(reward=0.0)),
+        ("propose", proposal({"k": 7})),
+        ("verify", Outcome(reward=0.5)),
+    ):
+        call = hand.calls(kind)[0]
+        seen.append((call.artifact, call.payload, call.task))
+        hand.done(kind, value)
+
+    assert [(artifact(100), 0, "b")] * 3 == seen
+    card = hand.cards[0]
+    assert (artifact(100), 0, 0.5) == (card.parent, card.payload, card.delta)
+
+
+def test_the_lag_counts_from_the_head_that_a_card_was_accepted_against():
+    """
+    A card that was carried over two commits, and accepted in between, is one behind.
+    """
+    lookups = flaky("policy", Full())
+    hand = Hand(lookups=lookups, gate=LagGate(n_workers=1, async_ratio=3)).start().baseline()
+    hand.card()
+    for version in (1, 2):
+        hand.says(Carry([0]))
+        hand.returns()
+        hand.card()
+        assert (0, min(version - 1, 1)) == (hand.cards[0].number, hand.cards[0].eta)
+        hand.says(Commit(artifact(50 + version), [version]))
+        hand.done("commit", Committed(version))
+    hand.says(Carry([0]))
+    hand.returns()
+    hand.card()
+    hand.says(Consume(hand.cards))
+
+    assert {0: 3, 1: 1} == hand.machine.statistics().eta_histogram
+
+
+def test_a_stranger_may_have_changed_anything():
+    """
+    A card that lost its race to one is tried again, whatever is known about it.
+    """
+    hand = Hand(slots=9, self_verify=True).start().baseline()
+    hand.card()
+    hand.done("verify", Outcome(reward=0.5))
+    hand.says(Commit(artifact(1), hand.cards))
+    hand.done("commit", HeadMoved(Snapshot(1, artifact(8))))
+    hand.done("rebase", Rebased(proposal=proposal({"k": 1}), artifact=artifact(1)))
+
+    assert [artifact(8), artifact(1)] == [call.artifact for call in hand.calls("measure")]
+
+
+def test_an_untouched_card_is_judged_by_what_is_known():
+    """
+    Nobody changed its keys, so its trial still holds, and nothing is run.
+    """
+    hand = Hand(n_workers=2, slots=9, self_verify=True, bind="early").start().baseline()
+    hand.card({"a": 1})
+    hand.done("verify", Outcome(reward=0.5))
+    hand.says(Commit(artifact(1), hand.cards))
+    hand.card({"b": 1})
+    hand.done("verify", Outcome(reward=0.5))
+    hand.done("commit", Committed(1))
+    hand.returns()
+    hand.done("rebase", Rebased(proposal=proposal({"b": 1}), artifact=artifact(2)))
+
+    assert [] == hand.calls("measure")
+    assert [(1, (0, 1))] == [(card.number, card.rebased) for card in hand.cards]
+
+
+def test_calls_that_were_put_aside_and_not_made_are_free_again():
+    """
+    Solved rollouts need no proposal: a budget for two whole tickets is enough for four of them.
+    """
+    hand = Hand(max_calls=2 + 8 + 6, self_verify=True, deterministic=False).start().baseline()
+    while hand.machine.phase == "running":
+        hand.done("rollout", Outcome(reward=1.0))
+
+    assert "max_calls" == hand.machine.stop_reason
+    assert 4 == hand.machine.statistics().calls["rollout"]
+
+
 # ---------------------------------------------------------------------------- ends
 
 
@@ -1033,13 +1188,16 @@ class Flaky:
 
 
 def flaky(kind, bad):
+    """
+    Look-ups of which one kind is another plug-in, or raises at the calls that are named.
+    """
     parts = {
         "aggregator": Optimizer(),
         "policy": Guarded(),
         "sampler": ShuffledEpochs(),
         "estimator": None,
     }
-    return PluginLookups(**(parts | {kind: Flaky(bad)}))
+    return PluginLookups(**(parts | {kind: Flaky(bad) if isinstance(bad, set) else bad}))
 
 
 @pytest.mark.parametrize("kind", ["aggregator", "policy", "sampler", "estimator"])
