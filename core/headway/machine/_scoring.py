@@ -67,6 +67,13 @@ class Scoring:
         draws = 1 if config.deterministic else config.final_draws
         return draws * (len(config.held_out) + len(config.test))
 
+    @property
+    def put_aside(self) -> int:
+        """
+        Calls that are reserved for the baseline and the final scores.
+        """
+        return self._baseline_reserve + self._final_reserve
+
     def begin(self) -> None:
         """
         Put aside what is needed, and ask for the first head's scores.

@@ -23,7 +23,7 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
         return
     _conservation(state, tickets)
     _bounds(state, tickets, sweeps)
-    _budget(state, tickets)
+    _budget(state, tickets, scoring)
     _sweep(state, sweeps)
     _no_idle_slot(state, tickets, sweeps)
     try:
@@ -67,10 +67,10 @@ def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(carried <= state.backpressure.carry_limit, "more cards carried than the limit")
 
 
-def _budget(state: State, tickets: Tickets) -> None:
+def _budget(state: State, tickets: Tickets, scoring: Scoring) -> None:
     budget = state.budget
     reserved = sum(f.reserved for f in tickets.flights.values())
-    _must(budget.reserved >= reserved, "a flight's reservation is not in the budget")
+    _must(budget.reserved == reserved + scoring.put_aside, "a reservation is lost or kept")
     _must(all(f.reserved >= 0 for f in tickets.flights.values()), "a flight overspent")
     if budget.max_calls is not None:
         _must(budget.calls + budget.reserved <= budget.max_calls, "calls overshot")

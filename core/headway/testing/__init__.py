@@ -5,7 +5,6 @@ Tools for testing: a fault-injecting simulator, an auditor, and small domains.
 from headway.testing._auditor import AuditError, Auditor
 from headway.testing._erratic import Erratic
 from headway.testing._faults import ContendedLedger, Faults
-from headway.testing._puzzle import Puzzle
 from headway.testing._schedules import Schedule, check, run_schedule
 from headway.testing._toy import ToyDomain
 
@@ -15,7 +14,6 @@ __all__ = [
     "ContendedLedger",
     "Erratic",
     "Faults",
-    "Puzzle",
     "Schedule",
     "ToyDomain",
     "check",

@@ -40,7 +40,7 @@ from headway.machine import (
 from headway.testing._auditor import Auditor, must
 from headway.testing._erratic import Erratic
 from headway.testing._faults import ContendedLedger, Faults
-from headway.testing._puzzle import Puzzle
+from headway.testing._toy import ToyDomain
 
 MOST_EVENTS = 20_000
 """No schedule needs this many events; one that does never ends."""
@@ -49,7 +49,7 @@ FEWEST_EVENTS = 200
 """A seed's runs have at least this many events together."""
 
 _OPENING = RunStarted(
-    run="puzzle", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
+    run="toy", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
 )
 
 
@@ -112,7 +112,7 @@ class Schedule:
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(33, 45),
+            max_rollouts=rng.randint(40, 54),
             max_calls=rng.choice([None, None, None, rng.randint(150, 300)]),
             max_seconds=rng.choice([None, None, None, rng.uniform(20, 90)]),
             target=rng.choice([None, None, 1.0]),
@@ -123,11 +123,27 @@ class Schedule:
         )
 
     @property
+    def domain(self) -> ToyDomain:
+        """
+        A new domain.
+        """
+        return ToyDomain(
+            n_keys=self.keys,
+            n_values=4,
+            n_tasks=5,
+            right=0.3,
+            silent=0.05,
+            useless=0.05,
+            breaking=0.12,
+            noise=self.noise,
+        )
+
+    @property
     def config(self) -> MachineConfig:
         """
         The machine's options.
         """
-        splits = Puzzle(seed=self.seed, keys=self.keys, noise=self.noise).tasks()
+        splits = self.domain.tasks()
         return MachineConfig(
             seed=self.seed,
             train=tuple(task.id for task in splits.train),
@@ -187,11 +203,11 @@ class World:
 
     schedule: Schedule
     ledger: ContendedLedger = attrs.field(init=False)
-    domain: Puzzle = attrs.field(init=False)
+    domain: ToyDomain = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         schedule = self.schedule
-        self.domain = Puzzle(seed=schedule.seed, keys=schedule.keys, noise=schedule.noise)
+        self.domain = schedule.domain
         self.ledger = ContendedLedger(
             Artifact(self.domain.initial()), seed=schedule.seed, rate=schedule.race_rate
         )
