@@ -29,6 +29,7 @@ def test_during_a_run_the_driver_is_asked():
     Once: a second signal soon after may come from a launcher that passes on the first.
     """
     interrupt, asked = Interrupt(), []
+    interrupt.begin()
     with interrupt.asking(lambda: asked.append(1)):
         interrupt.request(signal.SIGTERM)
         interrupt.request(signal.SIGINT)
@@ -37,14 +38,28 @@ def test_during_a_run_the_driver_is_asked():
     assert signal.SIGTERM == interrupt.number
 
 
+def test_a_driver_that_comes_later_is_asked_at_once():
+    """
+    Between the beginning of a run and that of its driver nothing is lost.
+    """
+    interrupt, asked = Interrupt(), []
+    interrupt.begin()
+    interrupt.request(signal.SIGINT)
+    with interrupt.asking(lambda: asked.append(1)):
+        pass
+
+    assert [1] == asked
+
+
 def test_a_second_request_later_gives_up(monkeypatch):
     """
     Whoever asks again does not want to wait.
     """
     interrupt = Interrupt()
-    monkeypatch.setattr(module, "IMPATIENT", -1.0)
+    interrupt.begin()
     with interrupt.asking(lambda: None):
         interrupt.request(signal.SIGINT)
+        monkeypatch.setattr(module, "IMPATIENT", -1.0)
 
         with pytest.raises(KeyboardInterrupt):
             interrupt.request(signal.SIGINT)

@@ -146,6 +146,7 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
         prepared: What ``prepare`` gave; used once.
         interrupt: Ends the run early when it is asked to.
     """
+    interrupt.begin()
     engine, options = prepared.engine, prepared.options
     engine.tell(engine.opening)
     own = options.durations

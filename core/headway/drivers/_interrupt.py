@@ -30,12 +30,13 @@ class Interrupt:
     """
     A request to end a run, made by a signal handler, before, during or after that run.
 
-    Before a driver is at work it raises ``KeyboardInterrupt``; during the run it asks the driver;
-    after the run it is only remembered.
+    Before the run it raises ``KeyboardInterrupt``; from ``begin`` on it asks the driver, as soon as
+    there is one; after ``end`` it is only remembered.
     """
 
     number: int | None = attrs.field(default=None, init=False)
     _ask: Callable[[], None] | None = attrs.field(default=None, init=False)
+    _begun: bool = attrs.field(default=False, init=False)
     _over: bool = attrs.field(default=False, init=False)
     _at: float = attrs.field(default=0.0, init=False)
 
@@ -47,17 +48,23 @@ class Interrupt:
             number: The signal's number; the first one is kept.
 
         Raises:
-            KeyboardInterrupt: no driver is at work, or this is asked for the second time.
+            KeyboardInterrupt: the run has not begun, or this is asked for the second time.
         """
         first = self.number is None
         if first:
             self.number, self._at = number, time.monotonic()
         if self._over:
             return
+        if not self._begun or time.monotonic() - self._at > IMPATIENT:
+            raise KeyboardInterrupt
         if first and self._ask is not None:
             self._ask()
-        elif first or time.monotonic() - self._at > IMPATIENT:
-            raise KeyboardInterrupt
+
+    def begin(self) -> None:
+        """
+        The run begins: from now on there is a result to be had.
+        """
+        self._begun = True
 
     @contextmanager
     def asking(self, ask: Callable[[], None]) -> Generator[None, None, None]:
@@ -66,6 +73,8 @@ class Interrupt:
         """
         self._ask = ask
         try:
+            if self.number is not None:  # it came before the driver did
+                ask()
             yield
         finally:
             self._ask = None
