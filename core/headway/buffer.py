@@ -127,6 +127,20 @@ class EvidenceBuffer:
         return number in self._seen
 
     @property
+    def considered(self) -> int:
+        """
+        How many held cards have been leased before.
+        """
+        return len(self._seen)
+
+    @property
+    def put_in(self) -> int:
+        """
+        How many cards were put in so far.
+        """
+        return self._put
+
+    @property
     def leased(self) -> tuple[Card, ...]:
         """
         The cards that are leased, oldest first.

@@ -83,7 +83,9 @@ class StandardAggregator:
         if clashing:
             yield Consume(clashing, "conflict")
         singles = [context.apply(card.diff, onto=card.parent) for card in kept]
-        same = [c for c, single in zip(kept, singles, strict=True) if single == context.head.artifact]
+        same = [
+            c for c, single in zip(kept, singles, strict=True) if single == context.head.artifact
+        ]
         if same:
             yield Consume(same, "duplicate")
             singles = [s for s in singles if s != context.head.artifact]

@@ -100,6 +100,8 @@ class Simulation:
     _ahead: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _pending: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
     _count: int = attrs.field(default=0, init=False)
+    _asked: float | None = attrs.field(default=None, init=False)
+    _early: bool = attrs.field(default=False, init=False)
 
     def start(self, started: Started) -> None:
         """
@@ -123,13 +125,17 @@ class Simulation:
             raise AssertionError(message)
         due, _, _, event = heappop(self._due)
         self.now = max(self.now, due)
-        self._feed(attrs.evolve(event, now=self.now))
+        self._feed(event if event.now == self.now else attrs.evolve(event, now=self.now))
         return True
 
     def _fires(self, wake_at: float) -> bool:
         if not self._due or wake_at <= self._due[0][0]:
             return True
-        return self.tamper is not None and self.tamper.early(wake_at)
+        if self.tamper is None:
+            return False
+        if wake_at != self._asked:
+            self._asked, self._early = wake_at, self.tamper.early(wake_at)
+        return self._early
 
     def run(self) -> None:
         """
@@ -165,7 +171,7 @@ class Simulation:
         if skip and skip >= (1 if self.tamper is None else self.tamper.deliveries(call)):
             return
         seconds = draw_seconds(self.durations, self.seed, call)
-        answer = self.engine.bench.perform(call, lambda: now)
+        answer = self.engine.bench.perform(call, lambda: now + seconds)
         arriving: list[Delivery] = [(seconds, answer)]
         if self.tamper is not None:
             arriving = self.tamper(call, seconds, answer)

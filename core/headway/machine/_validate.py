@@ -46,11 +46,10 @@ def _conservation(state: State, tickets: Tickets) -> None:
     _must(tally.tickets == ended + len(tickets.flights), "tickets = completions + in flight")
     decided = sum(tally.decisions.values())
     _must(tally.cards == decided + len(buffer), "cards = decided + held")
-    judged = sum(tally.etas.values()) + sum(buffer.seen(n) for n in buffer.held)
+    judged = sum(tally.etas.values()) + buffer.considered
     _must(tally.considered == judged, "a card is considered once")
-    counts = buffer.statistics()
-    _must(counts.put == counts.settled + len(buffer), "put = settled + held")
-    _must(counts.waiting >= 0 and counts.undecided >= 0, "the buffer counts below zero")
+    _must(tally.cards == buffer.put_in, "every card is put into the buffer once")
+    _must(buffer.waiting >= 0 and buffer.undecided >= 0, "the buffer counts below zero")
 
 
 def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
@@ -58,9 +57,9 @@ def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     view = tickets.view(sweeping=sweeps.open is not None)
     _must(state.gate.within_bound(view), "the gate's own bound")
     _must(len(state.slots.running) <= config.slots, "more calls run than there are slots")
-    running = sum(f.phase != "ended" for f in tickets.flights.values())
+    running = [f.phase != "ended" for f in tickets.flights.values()].count(True)
     _must(running == tickets.running <= config.n_workers, "more rollouts run than workers")
-    called = sum(call.kind in ROLLOUT_KINDS for call in state.slots.running.values())
+    called = [call.kind in ROLLOUT_KINDS for call in state.slots.running.values()].count(True)
     _must(running == called, "a ticket's call is lost, or its slot freed twice")
     _must(running == tickets.workers.busy, "a worker place is lost or used twice")
     carried = len(state.buffer.carried)
@@ -69,9 +68,10 @@ def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
 
 def _budget(state: State, tickets: Tickets, scoring: Scoring) -> None:
     budget = state.budget
-    reserved = sum(f.reserved for f in tickets.flights.values())
+    reserved = sum([f.reserved for f in tickets.flights.values()])
     _must(budget.reserved == reserved + scoring.put_aside, "a reservation is lost or kept")
-    _must(all(f.reserved >= 0 for f in tickets.flights.values()), "a flight overspent")
+    overspent = [f for f in tickets.flights.values() if f.reserved < 0]
+    _must(not overspent, "a flight overspent")
     if budget.max_calls is not None:
         _must(budget.calls + budget.reserved <= budget.max_calls, "calls overshot")
     if budget.max_rollouts is not None:
@@ -82,10 +82,10 @@ def _budget(state: State, tickets: Tickets, scoring: Scoring) -> None:
 
 def _sweep(state: State, sweeps: Sweeps) -> None:
     sweep = sweeps.open
-    leased = {card.number for card in state.buffer.leased}
     if sweep is None:
-        _must(not leased, "cards are leased and no sweep is open")
+        _must(not state.buffer.leased, "cards are leased and no sweep is open")
         return
+    leased = {card.number for card in state.buffer.leased}
     _must(leased == {*sweep.survivors, *sweep.verifying}, "leased = survivors + verifying")
     waiting = {card.number for card in sweep.rebasing}
     _must(waiting <= {*sweep.verifying}, "a card waits for a rebase and is not verified")

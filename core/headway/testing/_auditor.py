@@ -330,11 +330,11 @@ class Auditor:
         config = machine.config
         if machine.phase != "running" or isinstance(gate, Barrier):
             return
-        left = config.max_rollouts is None or self.tickets < config.max_rollouts
-        room = open_work < self._bound() - self.carried and flying < config.n_workers
-        retired = machine.statistics().retired_workers
+        full = open_work >= self._bound() - self.carried or flying >= config.n_workers
+        if slots >= config.slots or full or self.tickets == config.max_rollouts:
+            return
         exhausted = len(self.barren) == len(config.train)
-        idle = slots < config.slots and left and room and not retired and not exhausted
+        idle = not exhausted and not machine.statistics().retired_workers
         must(not idle, "a slot idles while a rollout may start")
 
 

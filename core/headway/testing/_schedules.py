@@ -48,6 +48,9 @@ MOST_EVENTS = 20_000
 FEWEST_EVENTS = 200
 """A seed's runs have at least this many events together."""
 
+_ROLLOUTS = {(False, True): (26, 32), (True, True): (40, 47)}
+"""Rollouts, by (erratic, noisy), that make about as many events as the others' 49 to 57."""
+
 _OPENING = RunStarted(
     run="toy", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
 )
@@ -93,6 +96,7 @@ class Schedule:
         """
         rng = keyed_rng(seed, "schedule")
         workers = rng.randint(1, 16)
+        erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
         return cls(
             seed=seed,
             sync=rng.random() < 0.25,
@@ -106,16 +110,16 @@ class Schedule:
             resync=rng.choice(["commit", "lag"]),
             bind=rng.choice(["late", "early"]),
             self_verify=rng.random() < 0.5,
-            erratic=rng.random() < 0.5,
+            erratic=erratic,
             parents=rng.choice([0.0, 0.0, 0.3]),
-            noise=rng.choice([0.0, 0.0, 0.2]),
+            noise=0.2 if noisy else 0.0,
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(40, 54),
-            max_calls=rng.choice([None, None, None, rng.randint(150, 300)]),
-            max_seconds=rng.choice([None, None, None, rng.uniform(20, 90)]),
-            target=rng.choice([None, None, 1.0]),
+            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (49, 57))),
+            max_calls=rng.choice([None, None, None, rng.randint(180, 300)]),
+            max_seconds=rng.choice([None, None, None, rng.uniform(40, 200)]),
+            target=rng.choice([None, None, None, 1.0]),
             fault_rate=rng.choice([0.0, 0.05, 0.1, 0.2]),
             race_rate=rng.choice([0.0, 0.0, 0.2]),
             timeout=rng.choice([3.0, 6.0]),
