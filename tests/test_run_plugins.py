@@ -6,7 +6,7 @@ import pytest
 
 from headway import Commit, Measure, Registry, run
 from headway.cli import main
-from headway.errors import PluginConflictError, PluginLoadError, PluginWarning
+from headway.errors import ContractError, PluginConflictError, PluginLoadError, PluginWarning
 from headway.testing import ToyDomain
 
 GREEDY = """
@@ -140,3 +140,25 @@ def test_on_the_command_line(install, capsys, tmp_path, monkeypatch, letters):
     assert "headway-broken" in error
     assert "nothing_of_this_name" in error
     assert "Traceback" not in error
+
+
+def test_domain_that_cannot_begin():
+    """A domain that raises before anything ran is named, and so is what it raised."""
+
+    class Lost(ToyDomain):
+        def initial(self):
+            raise OSError("no such file: words.txt")
+
+    with pytest.raises(ContractError, match=r"'toy'.*words\.txt"):
+        run(Lost(), driver="simulated", max_rollouts=5)
+
+
+def test_state_that_is_no_json():
+    """A state that is no JSON value is refused before anything runs."""
+
+    class Odd(ToyDomain):
+        def initial(self):
+            return {"weights": {1, 2}}
+
+    with pytest.raises(ContractError, match="not JSON serializable"):
+        run(Odd(), driver="simulated", max_rollouts=5)

@@ -14,7 +14,15 @@ import attrs
 
 from headway._report import Recorder, build_result
 from headway.backpressure import Backpressure
-from headway.contracts import Aggregator, Artifact, Domain, Observer, RunStarted, Splits
+from headway.contracts import (
+    Aggregator,
+    Artifact,
+    Domain,
+    Observer,
+    RunStarted,
+    Splits,
+    canonical_json,
+)
 from headway.drivers import (
     DRIVE,
     Drive,
@@ -25,7 +33,7 @@ from headway.drivers import (
     Workbench,
     catching_ctrl_c,
 )
-from headway.errors import OptionError
+from headway.errors import ContractError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
@@ -115,9 +123,8 @@ def prepare(
     chosen = registry.describe("domain", domain_name or domain)
     if options.driver == "simulated":
         domain = domain.virtual()
-    splits = domain.tasks()
+    splits, initial = _ask_domain(domain)
     config = _config(domain, splits, options)
-    initial = Artifact(domain.initial())
     parts = _Parts.look_up(registry, options, initial, chosen)
     notes = _notes(options, config)
     opening = RunStarted(
@@ -136,6 +143,18 @@ def prepare(
     return Prepared(
         options=options, splits=splits, engine=engine, started=started, recorder=recorder
     )
+
+
+def _ask_domain(domain: Domain) -> tuple[Splits, Artifact]:
+    try:
+        splits, state = domain.tasks(), domain.initial()
+        canonical_json(state)  # what is no JSON value is refused here, not in the middle of a run
+    except UsageError:
+        raise
+    except Exception as error:  # user code may raise anything; it is named
+        message = f"the domain {domain.name!r} cannot say its tasks and initial state: {error!r}"
+        raise ContractError(message) from error
+    return splits, Artifact(state)
 
 
 def finish(prepared: Prepared, interrupt: Interrupt) -> Result:

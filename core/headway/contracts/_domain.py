@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from headway.contracts._values import Json, Outcome, Splits, Task, canonical_json
@@ -75,10 +75,7 @@ class Domain(ABC):
         """
         Score the state on a held-out or test task; by default the reward of a rollout.
         """
-        outcome = self.rollout(state, task, rng=rng)
-        if isinstance(outcome, Outcome):
-            return outcome.reward
-        return _reward(outcome)  # rollout is async def, and so is measure then
+        return self.rollout(state, task, rng=rng).reward
 
     def keys(self, diff: Json) -> tuple[str, ...]:
         """
@@ -121,7 +118,3 @@ class Domain(ABC):
         itself.
         """
         return self
-
-
-async def _reward(outcome: Awaitable[Outcome]) -> float:
-    return (await outcome).reward

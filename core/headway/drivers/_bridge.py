@@ -53,14 +53,19 @@ class Bridge:
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None:
-            loop.call_soon_threadsafe(_end, loop)
+            asyncio.run_coroutine_threadsafe(_end(loop), loop)
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
     return await awaitable
 
 
-def _end(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
+async def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """
+    Whoever waits for a coroutine is let go before the loop stops.
+    """
+    others = asyncio.all_tasks(loop) - {asyncio.current_task()}
+    for task in others:
         task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
     loop.call_soon(loop.stop)

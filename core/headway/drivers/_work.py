@@ -75,17 +75,22 @@ class Workbench:
     seed: int
     executor: Executor
     bridge: Bridge = attrs.field(factory=Bridge)
-    _coroutines: frozenset[str] = attrs.field(default=frozenset(), init=False)
+    _by_rollout: bool = attrs.field(init=False)
+    _coroutines: frozenset[str] = attrs.field(init=False)
     _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
 
     def __attrs_post_init__(self) -> None:
-        coroutines: set[str] = set()
-        for method in ("rollout", "propose", "measure"):
-            if _is_coroutine(self.domain, method):
-                coroutines.add(method)
+        methods = ("rollout", "propose", "measure")
+        for method in methods:
             names = inspect.signature(getattr(self.domain, method)).parameters
             self._wants[method] = frozenset(names) & {"rng", "payload"}
-        self._coroutines = frozenset(coroutines)
+        # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
+        self._by_rollout = type(self.domain).measure is Domain.measure
+        self._coroutines = frozenset(m for m in methods if self._is_async(m))
+
+    def _is_async(self, method: str) -> bool:
+        scores = method == "measure" and self._by_rollout
+        return inspect.iscoroutinefunction(getattr(self.domain, "rollout" if scores else method))
 
     def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
@@ -147,8 +152,10 @@ class Workbench:
         if isinstance(call, RolloutCall):
             return self._rollout(call.artifact.value, call)
         if isinstance(call, MeasureCall):
-            more = self._more("measure", ("measure", call.task, call.draw, call.artifact.digest))
-            return self.domain.measure(call.artifact.value, self.tasks[call.task], **more)
+            key = ("measure", call.task, call.draw, call.artifact.digest)
+            measure = self.domain.rollout if self._by_rollout else self.domain.measure
+            more = self._more("rollout" if self._by_rollout else "measure", key)
+            return measure(call.artifact.value, self.tasks[call.task], **more)
         if isinstance(call, ProposeCall):
             more = self._more("propose", ("propose", call.ticket.number), call.payload)
             task = self.tasks[call.task]
@@ -170,7 +177,7 @@ class Workbench:
         if isinstance(call, RolloutCall | VerifyCall):
             return self._outcome(raw)
         if isinstance(call, MeasureCall):
-            return self._reward(raw)
+            return self._outcome(raw).reward if self._by_rollout else self._reward(raw)
         if isinstance(call, ProposeCall):
             return None if raw is None else self._proposal(raw, call.artifact)[0]
         if isinstance(call, RebaseCall):
@@ -228,12 +235,6 @@ class Workbench:
             return Rebased(proposal=None, artifact=None)
         proposal, after = self._proposal(diff, artifact)
         return Rebased(proposal=proposal, artifact=after)
-
-
-def _is_coroutine(domain: Domain, method: str) -> bool:
-    if method == "measure" and type(domain).measure is Domain.measure:
-        method = "rollout"
-    return inspect.iscoroutinefunction(getattr(domain, method))
 
 
 def _task(call: Call) -> str | None:
