@@ -390,6 +390,43 @@ def test_sync_runs_are_equal_under_every_driver(name):
     assert 1 == len({go(name, "sync", driver).digest for driver in drivers})
 
 
+@pytest.mark.parametrize("n_workers", [1, 8])
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 5.0, 50.0])
+def test_a_target_ends_a_synchronous_run_at_the_same_round(n_workers, seconds):
+    """
+    However long it takes to score a head that its optimizer did not measure.
+    """
+    result = run(
+        Bowl(),
+        mode="sync",
+        driver="simulated",
+        aggregator=EvolutionStrategy(),
+        n_workers=n_workers,
+        round_size=8,
+        max_rollouts=400,
+        target_reward=-0.5,
+        validate=True,
+        durations={"rollout": Constant(1.0), "measure": Constant(seconds)},
+    )
+
+    assert ("target_reward", 48, 6) == (result.stop_reason, result.rollouts, result.version)
+    assert -0.5 <= result.final_reward < -0.4
+
+
+@pytest.mark.filterwarnings("ignore:max_calls=:RuntimeWarning")
+def test_a_round_that_waits_for_a_score_is_within_the_budget():
+    """
+    A score that cannot be paid for ends the run; nobody waits for ever.
+    """
+    ends = set()
+    for max_calls in range(24, 70):
+        result = go("es", "sync", "simulated", target_reward=-0.001, max_calls=max_calls)
+        ends.add(result.stop_reason)
+        assert max_calls >= sum(result.calls.values())
+
+    assert {"max_calls"} == ends
+
+
 @everyone
 @everywhere
 def test_a_step_finds_the_memory_that_was_kept_last(name, mode, driver):

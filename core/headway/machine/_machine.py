@@ -453,25 +453,30 @@ class Machine:
         """
         state = self._state
         while state.slots.free > 0:
-            rebase = self._sweeps.next_rebase()
-            if rebase is not None:
-                state.start(rebase)
+            if self._start_needed():
                 continue
-            item = state.measuring.next()
-            if item is not None:
-                if self._start_measure(item):
-                    continue
-                if self._unaffordable():
-                    return True
-            if state.running:
+            if state.measuring.next() is not None and self._unaffordable():
+                return True
+            waits = self._scoring.holds_back
+            if state.running and not waits:
                 if self._tickets.admit(self._tickets.view(sweeping=self._sweeps.open is not None)):
                     continue
                 if not state.running:
                     return True
             item = state.measuring.next_background()
-            if item is None or not self._start_measure(item):
+            if item is None:
                 break
+            if not self._start_measure(item):
+                return waits and self._unaffordable()
         return False
+
+    def _start_needed(self) -> bool:
+        rebase = self._sweeps.next_rebase()
+        if rebase is not None:
+            self._state.start(rebase)
+            return True
+        item = self._state.measuring.next()
+        return item is not None and self._start_measure(item)
 
     def _start_measure(self, item: Item) -> bool:
         state = self._state

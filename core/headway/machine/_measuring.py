@@ -189,6 +189,12 @@ class Measuring:
                 del self._memo[digest]
                 return
 
+    def waits(self, requester: Requester) -> bool:
+        """
+        Whether a requester misses a score.
+        """
+        return requester in self._wanted
+
     def wanted(self, call: int) -> bool:
         """
         Whether somebody has waited for a running measurement all the time, and still does.

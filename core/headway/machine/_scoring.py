@@ -131,6 +131,14 @@ class Scoring:
         ):
             state.measuring.take(requester)
 
+    @property
+    def holds_back(self) -> bool:
+        """
+        Whether the next round waits for the head's score: what ends a synchronous run reads no time.
+        """
+        ordered = self.state.gate.ordered and self.state.running
+        return ordered and self.state.measuring.waits(("head", self._followed))
+
     def target_reached(self) -> bool:
         """
         Whether the head's held-out reward is known and at the target.
