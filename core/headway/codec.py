@@ -37,51 +37,74 @@ def encode(value: Any) -> Json:
     Raises:
         TypeError: it holds something that is neither JSON nor one of Headway's values.
     """
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    if isinstance(value, tuple):
-        return {"$t": [encode(item) for item in value]}
-    if isinstance(value, list):
-        return [encode(item) for item in value]
-    if isinstance(value, dict):
-        plain = {key: encode(item) for key, item in value.items()}
-        return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
+    write = _WRITERS.get(_kind(value))
+    return _encode_object(value) if write is None else write(value)
+
+
+def _kind(value: object) -> type:
+    return type(value)
+
+
+def _same(value: Any) -> Json:
+    return value
+
+
+def _encode_dict(value: Any) -> Json:
+    plain = {key: encode(item) for key, item in value.items()}
+    return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
+
+
+def _encode_object(value: Any) -> Json:
+    kind = _kind(value)
     if value is KEEP:
         return {"$keep": True}
-    name = type(value).__name__
-    if _classes().get(name) is not type(value):
+    if _classes().get(kind.__name__) is not kind:
         message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
         raise TypeError(message)
-    kind: Any = type(value)
     fields = {field: encode(getattr(value, field)) for field in _fields(kind)}
-    return {_MARK: name, **fields}
+    return {_MARK: kind.__name__, **fields}
+
+
+_WRITERS: dict[type, Callable[[Any], Json]] = {
+    **dict.fromkeys((type(None), bool, int, float, str), _same),
+    tuple: lambda value: {"$t": [encode(item) for item in value]},
+    list: lambda value: [encode(item) for item in value],
+    dict: _encode_dict,
+}
+"""How to write a value of exactly this type; any other is an object."""
 
 
 def decode(value: Json) -> Any:
     """
     The value that ``encode`` gave.
     """
-    if isinstance(value, list):
-        return [decode(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    read = next((_MARKED[key] for key in value if key in _MARKED), _decode_dict)
-    return read(value)
+    read = _READERS.get(_kind(value))
+    return value if read is None else read(value)
 
 
-def _decode_dict(value: dict[str, Json]) -> Any:
+def _decode_dict(value: Any) -> Any:
+    mark = next((key for key in value if key in _MARKED), None)
+    return _decode_plain(value) if mark is None else _MARKED[mark](value)
+
+
+def _decode_plain(value: Any) -> Any:
     return {key: decode(item) for key, item in value.items()}
 
 
-def _decode_object(value: dict[str, Json]) -> Any:
+def _decode_object(value: Any) -> Any:
     fields = {key: decode(item) for key, item in value.items() if key != _MARK}
     return _classes()[value[_MARK]](**fields)
 
 
-_MARKED: dict[str, Callable[[dict[str, Json]], Any]] = {
+_READERS: dict[type, Callable[[Any], Any]] = {
+    list: lambda value: [decode(item) for item in value],
+    dict: _decode_dict,
+}
+
+_MARKED: dict[str, Callable[[Any], Any]] = {
     _MARK: _decode_object,
     "$t": lambda value: tuple(decode(item) for item in value["$t"]),
-    "$d": lambda value: _decode_dict(value["$d"]),
+    "$d": lambda value: _decode_plain(value["$d"]),
     "$keep": lambda _: KEEP,
 }
 """How to read a dict that is marked by one of these keys."""

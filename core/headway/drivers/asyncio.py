@@ -38,7 +38,7 @@ class AsyncioRun:
         factory=dict[int, asyncio.Task[None]], init=False
     )
     _calls: SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None] = attrs.field(
-        factory=SimpleQueue, init=False
+        factory=SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None], init=False
     )
     _idle: int = attrs.field(default=0, init=False)
     _timer: asyncio.TimerHandle | None = attrs.field(default=None, init=False)

@@ -91,7 +91,7 @@ class Simulation:
 
     engine: Engine
     seed: int
-    durations: Mapping[str, Law] = attrs.field(factory=dict)
+    durations: Mapping[str, Law] = attrs.field(factory=dict[str, Law])
     tamper: Tamper | None = None
     now: float = attrs.field(default=0.0, init=False)
     _due: list[tuple[float, int, int, Event]] = attrs.field(

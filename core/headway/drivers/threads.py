@@ -22,6 +22,7 @@ from headway.drivers.serial import CANCELLED
 from headway.machine import (
     Abandon,
     Call,
+    Cancel,
     CommitCall,
     Event,
     Failed,
@@ -141,7 +142,7 @@ class ThreadedRun:
                 self._todo.append(instruction)
             elif isinstance(instruction, Abandon):
                 self._abandon(instruction.call)
-            elif hasattr(instruction, "call"):
+            elif isinstance(instruction, Cancel):
                 self._cancel(instruction.call)
             else:
                 self._todo.append(instruction)

@@ -108,8 +108,8 @@ class PluginLookups:
         if self._selector is None:
             return self._keep(Work())
         rng = keyed_rng(ticket.seed, "select", ticket.number)
-        work: Work = self._ask("aggregator", self._selector.select, ticket, head, memory, rng)
-        if not isinstance(work, Work):
+        work: Any = self._ask("aggregator", self._selector.select, ticket, head, memory, rng)
+        if type(work) is not Work:
             self._refuse("aggregator", f"select returned {work!r}, not Work")
         return self._keep(work)
 

@@ -19,7 +19,7 @@ head's own scores.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from headway.backpressure import Backpressure
 from headway.contracts import CompletionKind, Fault, Request, RunFinished, Snapshot
@@ -258,7 +258,7 @@ class Machine:
     def _check_step(self, event: Yielded | Returned | Raised) -> None:
         if not 1 <= event.step <= self._sweeps.steps:
             raise IllegalEventError(f"step {event.step} was never begun")
-        if isinstance(event, Yielded) and not isinstance(event.request, Request):
+        if isinstance(event, Yielded) and type(event.request) not in _REQUESTS:
             raise IllegalEventError(f"{event.request!r} is no request")
         step = self._sweeps.step
         if step is None or step.number != event.step:
@@ -559,6 +559,8 @@ class Machine:
         state.out += [Notify(notice), Finish(reason)]
         return True
 
+
+_REQUESTS = get_args(Request)
 
 _TRANSITIONS: dict[type, Callable[[Machine, Any], None]] = {
     Started: Machine._started,

@@ -161,7 +161,7 @@ class Measuring:
         item = self._by_call.pop(call)
         del self._items[item.key]
         self.remember(item.key, score)
-        ready = []
+        ready: list[Requester] = []
         for requester in sorted(item.waiters):
             wanted = self._wanted[requester]
             wanted.missing -= 1

@@ -415,7 +415,7 @@ class Sweeps:
             self._give_back()
             self._finish("returned")
             return
-        carried = set() if sweep.quiet else step.carried
+        carried: set[int] = set() if sweep.quiet else step.carried
         for number in sorted(sweep.survivors):
             if number not in carried:
                 self._decide(

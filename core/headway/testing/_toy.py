@@ -37,7 +37,7 @@ class ToyDomain(Domain):
             deterministic.
     """
 
-    name = "toy"
+    name: ClassVar[str] = "toy"
     options: ClassVar[Mapping[str, str]] = {
         "n_keys": "how many keys there are",
         "n_values": "how many values a key may have",
@@ -63,8 +63,10 @@ class ToyDomain(Domain):
         breaking: float = 0.0,
         noise: float = 0.0,
     ) -> None:
-        self.deterministic = noise == 0
-        self.hidden = {k: 1 + keyed_int("hidden", k) % (n_values - 1) for k in _LETTERS[:n_keys]}
+        self.deterministic: bool = noise == 0
+        self.hidden: dict[str, int] = {
+            k: 1 + keyed_int("hidden", k) % (n_values - 1) for k in _LETTERS[:n_keys]
+        }
         self._n_values, self._n_tasks, self._width = n_values, n_tasks, width
         self._right, self._silent, self._useless = right, silent, useless
         self._breaking, self._noise = breaking, noise
@@ -76,7 +78,8 @@ class ToyDomain(Domain):
         return Splits(**{side: self._side(side) for side in ("train", "held_out", "test")})
 
     def _side(self, side: str) -> tuple[Task, ...]:
-        keys, found = sorted(self.hidden), []
+        keys = sorted(self.hidden)
+        found: list[Task] = []
         for n in range(self._n_tasks):
             others = keyed_rng("wants", side, n).sample(keys, self._width)
             wants = sorted({keys[n % len(keys)], *others[1:]})
