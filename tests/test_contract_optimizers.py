@@ -12,6 +12,7 @@ import copy
 import math
 import random
 from statistics import fmean
+from typing import ClassVar
 
 import pytest
 
@@ -170,7 +171,7 @@ class Bowl(Domain):
     deterministic = True
     solved = math.inf
     reward_range = (-math.inf, 0.0)
-    defaults = {"bind": "early", "self_verify": False, "policy": "full"}  # noqa: RUF012
+    defaults: ClassVar = {"bind": "early", "self_verify": False, "policy": "full"}
 
     def tasks(self):
         return Splits(
@@ -212,7 +213,7 @@ class Hill(Bowl):
     """
 
     name = "hill"
-    defaults = {"policy": "full"}  # noqa: RUF012
+    defaults: ClassVar = {"policy": "full"}
 
     def rollout(self, state, task, *, payload=0):
         return Outcome(reward=self.value(state, task))
@@ -226,7 +227,7 @@ class Guesses(ToyDomain):
     The toy domain, with parents of one's own.
     """
 
-    defaults = {"policy": "full"}  # noqa: RUF012
+    defaults: ClassVar = {"policy": "full"}
 
 
 # What each optimizer works on, for how long, how good it must be at the end, and from where.
