@@ -124,7 +124,8 @@ class Auditor:
         Take in one event and what the machine said to it.
         """
         self.events += 1
-        late = any(isinstance(i, Abandon) and i.call == getattr(event, "call", None) for i in out)
+        call = getattr(event, "call", None)
+        late = call is not None and Abandon(call) in out
         if not late:
             _EVENTS.get(type(event), _ignore)(self, event)
         for instruction in out:
@@ -303,12 +304,10 @@ class Auditor:
 
     def _check_bounds(self) -> None:
         config = self.engine.machine.config
-        slots = sum(not isinstance(call, CommitCall) for call in self.outstanding.values())
+        kinds = [call.kind for call in self.outstanding.values()]
+        slots = len(kinds) - kinds.count("commit")
         must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
-        flying = sum(
-            isinstance(call, RolloutCall | ProposeCall | VerifyCall)
-            for call in self.outstanding.values()
-        )
+        flying = sum(map(kinds.count, ("rollout", "propose", "verify")))
         must(flying <= config.n_workers, f"{flying} rollouts for {config.n_workers} workers")
         if config.max_rollouts is not None:
             must(self.tickets <= config.max_rollouts, f"{self.tickets} rollouts")
