@@ -342,7 +342,8 @@ def test_a_candidate_that_cannot_be_measured_is_unmeasured(driver):
     result = go(domain, driver, mode="async", n_workers=1, slots=1, max_rollouts=12)
 
     assert "max_iters" == result.stop_reason
-    assert 0 < 3 * result.decisions["discarded:unmeasured"] <= domain.counts["bad"]
+    assert 0 < result.decisions["discarded:unmeasured"]
+    assert 0 == domain.counts["bad"] % 3
     assert 0 == result.decisions.get("committed", 0)
     assert {"ZeroDivisionError"} == {failure.fault.type for failure in result.failures}
 

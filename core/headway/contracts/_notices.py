@@ -101,6 +101,11 @@ class CardDecided:
 class HeadCommitted:
     """
     The head moved to a version that the ledger has acknowledged.
+
+    Args:
+        now: Seconds since the run began.
+        head: The new head.
+        cards: The cards it is made of; empty when somebody else committed it.
     """
 
     now: float

@@ -176,6 +176,9 @@ class Work:
     """
     What an aggregator's ``select`` asks a ticket to do.
 
+    What a parent or a payload brings holds for the snapshot that was rolled out, so such a ticket
+    proposes against that snapshot, also with ``bind="late"``.
+
     Args:
         parent: The artifact to work on; None means the head.
         payload: A small JSON value handed to the domain and found again on the card.

@@ -218,7 +218,7 @@ class Measuring:
         if late:
             self._given_up[call] = item.key
         if item.waiters and item.tries < MAX_TRIES:
-            self._queue.append(item.key)
+            self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
             return []
         del self._items[item.key]
         return sorted(item.waiters)

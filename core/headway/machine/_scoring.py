@@ -54,6 +54,7 @@ class Scoring:
     _baseline_reserve: int = attrs.field(default=0, init=False)
     _final_reserve: int = attrs.field(default=0, init=False)
     _followed: int = attrs.field(default=-1, init=False)
+    _reached: bool = attrs.field(default=False, init=False)
     _began: dict[int, float] = attrs.field(factory=dict[int, float], init=False)
     _seconds: float = attrs.field(default=0.0, init=False)
     _timed: int = attrs.field(default=0, init=False)
@@ -118,18 +119,23 @@ class Scoring:
     def follow_head(self) -> None:
         """
         Ask, in the background, for the scores of a head that the target is held against.
+
+        A head is followed to the end, also when it moves meanwhile: else a head that moves faster
+        than it can be scored would never be held against the target.
         """
         state = self.state
-        version = state.head.version
-        if state.config.target_reward is None or self._followed == version:
+        followed = ("head", self._followed)
+        if state.config.target_reward is None or state.measuring.waits(followed):
             return
-        state.forget(("head", self._followed))
+        version = state.head.version
+        if self._followed == version:
+            return
         self._followed = version
         requester = ("head", version)
         if state.measuring.want(
             requester, (state.head.artifact,), state.config.held_out, range(1), background=True
         ):
-            state.measuring.take(requester)
+            self.measured(requester)
 
     @property
     def holds_back(self) -> bool:
@@ -141,13 +147,13 @@ class Scoring:
 
     def target_reached(self) -> bool:
         """
-        Whether the head's held-out reward is known and at the target.
+        Whether a head's held-out reward is known and at the target.
         """
         target = self.state.config.target_reward
         if target is None:
             return False
         reward = self.state.head_reward()
-        return reward is not None and reward >= target
+        return self._reached or (reward is not None and reward >= target)
 
     def measured(self, requester: Requester) -> None:
         """
@@ -165,6 +171,9 @@ class Scoring:
             self._release_baseline()
         elif requester == FINAL:
             self.final = score
+        elif requester[0] == "head":
+            target = self.state.config.target_reward
+            self._reached = target is not None and score.mean >= target
         elif requester == TEST:
             self.test = score
         self._close()

@@ -21,6 +21,7 @@ from headway.contracts import (
     Committed,
     Consume,
     Fault,
+    HeadCommitted,
     HeadMoved,
     Json,
     Measure,
@@ -367,6 +368,7 @@ class Sweeps:
         state.head = head
         state.merger.moved(head.version)
         state.digest.commit(head.version, head.digest)
+        state.out.append(Notify(HeadCommitted(now=state.now, head=head, cards=())))
         if self._races >= MAX_RACES:
             self._races = 0
             self._discard_rest("conflict")

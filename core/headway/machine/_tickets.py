@@ -156,8 +156,9 @@ class Tickets:
             self._note_solved(flight)
             self._end(flight, "ok")
             return
-        own = flight.work.parent is not None or state.config.bind == "early"
-        flight.base = base = flight.source if own else state.head
+        work = flight.work
+        early = work.parent is not None or work.payload is not None or state.config.bind == "early"
+        flight.base = base = flight.source if early else state.head
         if base.version > flight.source.version and self._mended(flight.task):
             self._end(flight, "ok")
             return

@@ -104,6 +104,7 @@ class Auditor:
     stale: int = 0
     events: int = 0
     unacknowledged: bool = False
+    foreign: int = -1
 
     @property
     def bench(self) -> Workbench:
@@ -151,7 +152,7 @@ class Auditor:
         elif isinstance(call, MeasureCall):
             self.scored[call.artifact.digest, call.task, call.draw] = event.value  # type: ignore[assignment] # a measurement gives a float
         elif isinstance(call, CommitCall) and isinstance(event.value, HeadMoved):
-            self._moved(event.value.head)
+            self.foreign = event.value.head.version
 
     def _yielded(self, event: Yielded) -> None:
         self.asked[event.step, event.n] = event.request
@@ -276,7 +277,8 @@ class Auditor:
             logged.get(head.version) == head.digest, f"version {head.version} is not in the ledger"
         )
         must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
-        must(len(notice.cards) > 0, f"version {head.version} is made of no card")
+        own = head.version != self.foreign
+        must(own == (len(notice.cards) > 0), f"version {head.version} is made of {notice.cards}")
         self._moved(head)
 
     def _moved(self, head: Snapshot) -> None:

@@ -46,7 +46,7 @@ class Erratic:
         """
         del head
         if memory is None or rng.random() >= self.parents:
-            return Work(payload=ticket.number)
+            return Work()
         return Work(parent=Artifact(memory["state"]), payload=ticket.number)
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
