@@ -32,7 +32,10 @@ from headway.testing._toy import ToyDomain
 SEED, ROUNDS = 3, 9
 LAWS = {"constant": Constant(1.0), "lognormal": LogNormal(1.0, 0.8), "pareto": Pareto(1.0, 1.2)}
 KINDS = ("rollout", "propose", "measure", "rebase", "commit")
-DOMAINS = {"same": {"n_keys": 20, "right": 0.2}, "noisy": {"n_keys": 20, "n_tasks": 8, "noise": 0.1}}
+DOMAINS = {
+    "same": {"n_keys": 20, "right": 0.2},
+    "noisy": {"n_keys": 20, "n_tasks": 8, "noise": 0.1},
+}
 sizes = pytest.mark.parametrize("round_size", [1, 5, 8])
 domains = pytest.mark.parametrize("kind", DOMAINS)
 
