@@ -3,11 +3,13 @@ What ``headway run inflect`` reaches, seed by seed, in each mode and under each 
 
 Run it where Headway and headway-domains are installed::
 
-    python benchmarks/inflect_seeds.py --seeds 10
+    python benchmarks/inflect_seeds.py --mode async --driver threads
 
 It prints, for every seed, the final held-out reward, the reward on the test tasks, and the seconds
-that the run took on the wall's clock; then the worst of each.  ``--command N`` measures the whole
-command instead, N times, starting an interpreter included.
+that the run took on the wall's clock; then the median and the worst of each.  Without ``--mode`` and
+``--driver`` it tries one combination after the other.  ``--least-test R`` exits with 1 when the
+median test reward of one of them is below R.  ``--command N`` measures the whole command instead, N
+times, starting an interpreter included.
 """
 
 from __future__ import annotations
@@ -25,9 +27,11 @@ from headway_domains.inflect import Inflect
 SETTINGS = (
     ("async", "threads"),
     ("async", "asyncio"),
-    ("sync", "serial"),
-    ("sync", "threads"),
     ("async", "simulated"),
+    ("sync", "threads"),
+    ("sync", "asyncio"),
+    ("sync", "serial"),
+    ("sync", "simulated"),
 )
 
 
@@ -38,19 +42,24 @@ def measured(mode, driver, seed, options):
 
 
 def table(mode, driver, seeds, options):
-    print(f"\n{mode} {driver}\nseed  final   test    rollouts  calls   commits  seconds")
+    """
+    Print one setting's table and return its median test reward.
+    """
+    print(f"\n{mode} {driver}\nseed    final   test    seconds  rollouts  calls   commits")
     finals, tests, times = [], [], []
     for seed in range(seeds):
         result, seconds = measured(mode, driver, seed, options)
         finals.append(result.final_reward)
         tests.append(result.test_reward)
         times.append(seconds)
-        calls = sum(result.calls.values())
         print(
-            f"{seed:<5} {finals[-1]:.4f}  {tests[-1]:.4f}  {result.rollouts:<8}  {calls:<6}  "
-            f"{result.version:<7}  {seconds:.2f}"
+            f"{seed:<6}  {finals[-1]:.4f}  {tests[-1]:.4f}  {seconds:<7.2f}  {result.rollouts:<8}  "
+            f"{sum(result.calls.values()):<6}  {result.version}",
+            flush=True,
         )
-    print(f"worst {min(finals):.4f}  {min(tests):.4f}  seconds: median {median(times):.2f}")
+    print(f"median  {median(finals):.4f}  {median(tests):.4f}  {median(times):.2f}")
+    print(f"worst   {min(finals):.4f}  {min(tests):.4f}  {max(times):.2f}", flush=True)
+    return median(tests)
 
 
 def whole_command(times):
@@ -65,18 +74,32 @@ def whole_command(times):
     print(f"headway run inflect: {told} seconds, median {median(seconds):.2f}")
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=10, help="how many, from 0 on")
     parser.add_argument("--rollouts", type=int, help="instead of the domain's default")
+    parser.add_argument("--mode", choices=sorted({mode for mode, _ in SETTINGS}))
+    parser.add_argument("--driver", choices=sorted({driver for _, driver in SETTINGS}))
+    parser.add_argument("--least-test", type=float, metavar="R", help="exit with 1 below it")
     parser.add_argument("--command", type=int, metavar="N", help="time the whole command")
-    arguments = parser.parse_args()
-    if arguments.command:
-        whole_command(arguments.command)
+    return parser.parse_args()
+
+
+def main():
+    asked = arguments()
+    if asked.command:
+        whole_command(asked.command)
         return
-    options = {"max_rollouts": arguments.rollouts} if arguments.rollouts else {}
-    for mode, driver in SETTINGS:
-        table(mode, driver, arguments.seeds, options)
+    options = {"max_rollouts": asked.rollouts} if asked.rollouts else {}
+    medians = [
+        table(mode, driver, asked.seeds, options)
+        for mode, driver in SETTINGS
+        if asked.mode in (None, mode) and asked.driver in (None, driver)
+    ]
+    if not medians:
+        sys.exit(f"{asked.driver} does not run {asked.mode} mode")
+    if asked.least_test is not None and min(medians) < asked.least_test:
+        sys.exit(f"the median test reward {min(medians):.4f} is below {asked.least_test}")
 
 
 if __name__ == "__main__":

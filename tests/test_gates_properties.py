@@ -336,13 +336,32 @@ def test_the_barrier_keeps_its_bounds_at_every_instant(options, durations, aggre
 @given(options=lagging, durations=laws, aggregator=aggregators, domain=domains)
 def test_only_stale_work_forces_a_refresh(options, durations, aggregator, domain):
     """
-    A run without stale discards has no forced refresh.
+    A refresh comes after ``stall_patience`` sweeps with stale discards, and never without any.
     """
     _, machine = simulate(domain, durations, mode="async", aggregator=aggregator, **options)
     counts = machine.statistics()
+    refreshes = -(-counts.forced_refreshes // options["n_workers"])  # each of at most n_workers
 
-    if not counts.stale_discarded:
-        assert 0 == counts.forced_refreshes
+    assert counts.stale_discarded >= refreshes * options["stall_patience"]
+
+
+@quietly
+def test_runs_are_refreshed_exactly_when_stale_work_piles_up():
+    """
+    Seeded runs of each kind: nothing stale and no refresh, some stale and none, stale and refreshed.
+    """
+    seen = set()
+    for patience, alpha in [(1, 64), (10**6, 1), (1, 1), (3, 1)]:
+        _, machine = stale(stall_patience=patience, alpha=alpha, max_rollouts=120)
+        counts = machine.statistics()
+        seen.add((patience, alpha, counts.stale_discarded > 0, counts.forced_refreshes > 0))
+
+    assert {
+        (1, 64, False, False),
+        (10**6, 1, True, False),
+        (1, 1, True, True),
+        (3, 1, True, True),
+    } == seen
 
 
 @quietly
@@ -423,10 +442,11 @@ def test_a_batch_is_not_waited_for_longer_than_said():
     assert {1, 2} == set(taken)
 
 
-def stale(stall_patience, **options):
+def stale(**options):
     """
     Workers may lag 64 versions behind, and a card that is 2 behind is worth nothing.
     """
+    options = {"alpha": 1, "max_rollouts": 400} | options
     return simulate(
         ToyDomain(n_keys=26, n_values=3, right=0.9, silent=0.0, useless=0.0, n_tasks=26, width=1),
         {"rollout": Constant(1.0)},
@@ -434,11 +454,8 @@ def stale(stall_patience, **options):
         seed=5,
         n_workers=8,
         async_ratio=64,
-        alpha=1,
         resync="lag",
         bind="early",
-        max_rollouts=400,
-        stall_patience=stall_patience,
         **options,
     )
 

@@ -4,6 +4,7 @@ Sync mode is a plain loop, whoever runs it and with however many workers.
 
 from __future__ import annotations
 
+import threading
 from functools import cache
 
 import attrs
@@ -36,8 +37,44 @@ DOMAINS = {
     "same": {"n_keys": 20, "right": 0.2},
     "noisy": {"n_keys": 20, "n_tasks": 8, "noise": 0.1},
 }
-sizes = pytest.mark.parametrize("round_size", [1, 5, 8])
-domains = pytest.mark.parametrize("kind", DOMAINS)
+MOST_SECONDS = 0.004
+SECONDS_A_UNIT = 0.0003
+NEVER = threading.Event()
+cases = pytest.mark.parametrize(
+    ("kind", "round_size"), [("same", 1), ("same", 5), ("same", 8), ("noisy", 5)]
+)
+
+
+class Unpunctual(ToyDomain):
+    """
+    A toy whose answers take as long as a law and the call's own random numbers say.
+
+    The waits are real, and drawn last, so that the answers are those of the toy itself.
+    """
+
+    def __init__(self, law, **options):
+        super().__init__(**options)
+        self.law, self.begun, self.ended = law, [], []
+
+    def rollout(self, state, task, *, rng):
+        outcome, mark = super().rollout(state, task, rng=rng), rng.random()
+        self.begun.append(mark)
+        self.wait(mark)
+        self.ended.append(mark)
+        return outcome
+
+    def propose(self, state, task, outcome, *, rng):
+        diff = super().propose(state, task, outcome, rng=rng)
+        self.wait(rng.random())
+        return diff
+
+    def measure(self, state, task, *, rng):
+        reward = super().rollout(state, task, rng=rng).reward
+        self.wait(rng.random())
+        return reward
+
+    def wait(self, mark):
+        NEVER.wait(min(MOST_SECONDS, SECONDS_A_UNIT * self.law.draw(mark)))
 
 
 def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be read from top to end
@@ -150,14 +187,13 @@ def expected(kind, round_size):
     return straight_line(ToyDomain(**DOMAINS[kind]), round_size)
 
 
-def sync(kind, round_size, **options):
+def sync(domain, round_size, **options):
     return run(
-        ToyDomain(**DOMAINS[kind]),
+        ToyDomain(**DOMAINS[domain]) if isinstance(domain, str) else domain,
         mode="sync",
         seed=SEED,
         round_size=round_size,
         rounds=ROUNDS,
-        validate=True,
         **options,
     )
 
@@ -168,8 +204,7 @@ def seen(result):
     return result.digest, Snapshot(result.version, Artifact(result.state))
 
 
-@domains
-@sizes
+@cases
 def test_the_loop_gets_somewhere(kind, round_size):
     """
     The comparison is worth something: there are commits, and more is left to find.
@@ -182,20 +217,18 @@ def test_the_loop_gets_somewhere(kind, round_size):
     assert head.artifact.value != domain.hidden
 
 
-@domains
-@sizes
-@pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
+@cases
+@pytest.mark.parametrize("n_workers", [1, 64])
 def test_serial_is_the_straight_line_loop(kind, round_size, n_workers):
     """
     One call after the other, at any number of workers.
     """
-    result = sync(kind, round_size, driver="serial", n_workers=n_workers)
+    result = sync(kind, round_size, driver="serial", n_workers=n_workers, validate=True)
 
     assert expected(kind, round_size) == seen(result)
 
 
-@domains
-@sizes
+@cases
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
 def test_simulated_is_the_straight_line_loop(kind, round_size, n_workers, law):
@@ -208,16 +241,30 @@ def test_simulated_is_the_straight_line_loop(kind, round_size, n_workers, law):
     assert expected(kind, round_size) == seen(result)
 
 
-@domains
-@sizes
+@pytest.mark.parametrize(("kind", "round_size"), [("same", 8), ("noisy", 5)])
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("n_workers", [1, 3, 8, 64])
-def test_threads_are_the_straight_line_loop(kind, round_size, n_workers):
+def test_threads_are_the_straight_line_loop(kind, round_size, n_workers, law):
     """
-    Real threads change nothing either.
+    Real threads, whose answers really take as long as a law says, change nothing either.
     """
-    result = sync(kind, round_size, driver="threads", n_workers=n_workers)
+    domain = Unpunctual(LAWS[law], **DOMAINS[kind])
+    result = sync(domain, round_size, driver="threads", n_workers=n_workers)
 
     assert expected(kind, round_size) == seen(result)
+
+
+@pytest.mark.parametrize("n_workers", [3, 8, 64])
+def test_threads_do_answer_in_other_orders(n_workers):
+    """
+    The comparison is worth something: rollouts overtake each other, differently under each law.
+    """
+    toys = [Unpunctual(LAWS[law], **DOMAINS["same"]) for law in ("lognormal", "pareto")]
+    for toy in toys:
+        sync(toy, 8, driver="threads", n_workers=n_workers)
+
+    assert sorted(toys[0].ended) == sorted(toys[1].ended)
+    assert toys[0].begun != toys[0].ended != toys[1].ended != toys[1].begun
 
 
 @pytest.mark.parametrize("slots", [1, 2, 7])

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from headway import run
+from headway.contracts import canonical_json
 from headway_domains.inflect import Inflect
 
 WAYS = [
@@ -42,14 +43,30 @@ def test_sync_is_the_same_under_every_driver():
     assert 1 == len(digests)
 
 
-def test_one_test_score():
-    """The test tasks are scored once, at the end."""
-    result = run(Inflect(), mode="sync", driver="serial", max_rollouts=16)
-    held_out = len(Inflect().tasks().held_out)
-    test = len(Inflect().tasks().test)
+class Noting(Inflect):
+    """Notes every measurement, in order."""
 
-    assert len(result.scores["test"].scores) == test
-    assert len(result.scores["final"].scores) == held_out
+    def __init__(self):
+        super().__init__()
+        self.measured = []
+
+    def measure(self, state, task, *, rng=None):
+        self.measured.append((task.id, canonical_json(state)))
+        return super().measure(state, task, rng=rng)
+
+
+def test_one_test_score():
+    """Each test task is measured once, on the final state, after everything else."""
+    domain = Noting()
+    result = run(domain, mode="sync", driver="serial", max_rollouts=40)
+    final = canonical_json(result.state)
+    expected = [(task.id, final) for task in domain.tasks().test]
+
+    assert 0 < result.version
+    assert expected == domain.measured[-len(expected) :]
+    assert {task.id for task in domain.tasks().held_out} == {
+        task for task, _ in domain.measured[: -len(expected)]
+    }
 
 
 def simulated_digest(seed: int, hash_seed: str) -> str:
