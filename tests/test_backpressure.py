@@ -77,7 +77,10 @@ def test_the_oldest_beyond_the_limit_go(limit, expected):
     assert expected == Backpressure(carry_limit=limit).overflow((4, 7, 9))
 
 
-@pytest.mark.parametrize("options", [{"stall_patience": 0}, {"carry_limit": -1}])
+@pytest.mark.parametrize(
+    "options",
+    [{"stall_patience": 0}, {"stall_patience": 1.5}, {"carry_limit": -1}, {"carry_limit": True}],
+)
 def test_bad_options_are_refused(options):
     """
     The error names the option.

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from headway.builtins._estimators import Ewma, Linear
 from headway.contracts import DurationEstimator
+from headway.errors import OptionError
 
 estimators = pytest.mark.parametrize("estimator", [Linear, Ewma])
 costs = st.floats(0, 1e6)
@@ -156,14 +157,22 @@ def test_a_level_is_a_share(estimator, level):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Linear(window=0), lambda: Ewma(weight=0), lambda: Ewma(weight=1.5)]
+    ("estimator", "options"),
+    [
+        (Linear, {"window": 0}),
+        (Linear, {"window": 1.5}),
+        (Ewma, {"window": 0}),
+        (Ewma, {"weight": 0}),
+        (Ewma, {"weight": 1.5}),
+        (Ewma, {"weight": math.nan}),
+    ],
 )
-def test_options_are_checked(make):
+def test_options_are_checked(estimator, options):
     """
     A window holds something, and a weight is a share.
     """
-    with pytest.raises(ValueError, match="must be"):
-        make()
+    with pytest.raises(OptionError, match=next(iter(options))):
+        estimator(**options)
 
 
 @estimators

@@ -138,7 +138,7 @@ BROKEN = {
         RAISES_IN_A_HOOK,
         "headway_staleness_policies raised RuntimeError: out of ink",
     ),
-    "misspelt hook": (MISSPELT, "did you mean 'headway_staleness_policies'?"),
+    "misspelt hook": (MISSPELT, "Did you mean 'headway_staleness_policies'?"),
     "async hook": (ASYNC, "headway_sweep_done is async"),
     "default value": (DEFAULT, "headway_sweep_done gives 'event' a default value"),
     "wrong argument": (WRONG_ARGUMENT, "{'sweep'} are declared in the hookimpl"),
@@ -182,7 +182,7 @@ def test_a_broken_plugin_nobody_asked_for_is_one_warning_and_a_row(install, code
     assert 1 == len(told)
     assert "(headway_sad) of headway-sad 1.0 cannot be loaded: " in str(told[0].message)
     assert cause in str(told[0].message)
-    assert str(told[0].message).endswith(". To remove it: python -m pip uninstall headway-sad")
+    assert str(told[0].message).endswith(" To remove it: python -m pip uninstall headway-sad")
     assert "broken" == row_of(registry, "headway-sad").status
     assert cause in row_of(registry, "headway-sad").detail
 

@@ -4,8 +4,10 @@ Tests of ``headway.registry.Registry``.
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import threading
+import tomllib
 from functools import partial
 from pathlib import Path
 
@@ -307,6 +309,25 @@ def test_every_remedy_names_a_folder_that_is_there(folder):
     assert (ROOT / "plugins" / folder / "pyproject.toml").is_file()
 
 
+@pytest.mark.parametrize("folder", sorted(path.name for path in (ROOT / "plugins").glob("*-*")))
+def test_every_remedy_names_what_the_folder_offers(folder, monkeypatch):
+    """
+    All of its names and no other, read from the plug-in itself.
+    """
+    project = tomllib.loads((ROOT / "plugins" / folder / "pyproject.toml").read_text())
+    monkeypatch.syspath_prepend(str(ROOT / "plugins" / folder / "src"))
+    registry = Registry()
+    for module in project["project"]["entry-points"]["headway"].values():
+        registry.register(importlib.import_module(module), distribution=folder)
+    offered = {
+        (row.kind, row.name)
+        for row in registry.listing()
+        if row.distribution == folder and row.kind in KINDS
+    }
+
+    assert offered == {key for key, value in FOLDERS.items() if value == folder}
+
+
 def test_an_unknown_option_is_told_before_the_call(registry):
     """
     With the option, the place, the nearest and all that there are.
@@ -428,8 +449,7 @@ def test_event_hooks_hear_only_of_chosen_distributions(registry):
 
     assert ["r", "finished"] == chosen
     assert [] == other
-    assert hooks
-    assert not registry.hooks_for(["headway"])
+    assert () == registry.hooks_for(["headway"]).notify(STARTED)
 
 
 def test_an_event_hook_that_raises_is_isolated(registry):

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from headway.errors import OptionError
+from headway._checks import check_count
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -20,9 +20,14 @@ class Backpressure:
     """
     Keeps the pipeline from stalling on stale work and from hoarding uncertain work.
 
+    Not safe to use from several threads at once: the machine's driver serialises.
+
     Args:
         stall_patience: Stale sweeps without a commit that are borne, at least 1.
         carry_limit: Cards that may be carried over, at least 0.
+
+    Raises:
+        OptionError: one of them is no whole number, or too small.
     """
 
     stall_patience: int = 50
@@ -30,10 +35,8 @@ class Backpressure:
     stalled: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.stall_patience < 1:
-            raise OptionError("stall_patience", self.stall_patience, "Give at least 1.")
-        if self.carry_limit < 0:
-            raise OptionError("carry_limit", self.carry_limit, "Give at least 0.")
+        check_count("stall_patience", self.stall_patience, 1)
+        check_count("carry_limit", self.carry_limit, 0)
 
     def swept(self, *, committed: int, stale: int) -> bool:
         """

@@ -41,6 +41,8 @@ class EvidenceBuffer:
 
     A sweep leases all that wait; a leased card is settled, given back, or carried.  The buffer
     itself never refuses a card: the lag gate bounds what may arrive.
+
+    Not safe to use from several threads at once: the machine's driver serialises.
     """
 
     _waiting: dict[int, Card] = attrs.field(factory=dict[int, Card], init=False)
@@ -80,6 +82,9 @@ class EvidenceBuffer:
     def update(self, card: Card) -> None:
         """
         Replace a leased card by what it became (judged, rebased).
+
+        Raises:
+            KeyError: no card of this number is leased.
         """
         if card.number not in self._leased:
             raise KeyError(card.number)
@@ -88,6 +93,9 @@ class EvidenceBuffer:
     def give_back(self, numbers: Iterable[int]) -> None:
         """
         Let leased cards wait again, undecided.
+
+        Raises:
+            KeyError: a card is not leased; those named before it wait again.
         """
         for number in numbers:
             self._waiting[number] = self._leased.pop(number)
@@ -96,6 +104,9 @@ class EvidenceBuffer:
     def carry(self, numbers: Iterable[int]) -> None:
         """
         Let leased cards wait again as helpful but uncertain; they stand beside the gate's bound.
+
+        Raises:
+            KeyError: a card is not leased; those named before it wait again.
         """
         for number in numbers:
             card = self._leased.pop(number)

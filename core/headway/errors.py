@@ -23,7 +23,21 @@ Every exception that Headway raises on purpose.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
+
+
+def suggestion(name: str, choices: Iterable[str]) -> str:
+    """
+    What somebody probably meant, as a sentence to put behind another one; ``""`` when unclear.
+
+    >>> suggestion("gaurded", ("full", "guarded"))
+    " Did you mean 'guarded'?"
+    """
+    from difflib import get_close_matches  # costs, and most runs have no error
+
+    close = get_close_matches(name, tuple(choices), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 class HeadwayError(Exception):
@@ -83,10 +97,7 @@ class UnknownNameError(UsageError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        from difflib import get_close_matches
-
-        close = get_close_matches(self.name, self.known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = suggestion(self.name, self.known)
         choices = ", ".join(self.known) or "none installed"
         told = f"there is no {self.kind} named {self.name!r}.{hint} Choices: {choices}."
         return f"{told} {self.remedy}".rstrip()
@@ -127,7 +138,9 @@ class PluginLoadError(PluginError):
 
     def __str__(self) -> str:
         where = f" of {self.distribution} {self.version}".rstrip() if self.distribution else ""
-        told = f"{self.kind} {self.name!r} ({self.target}){where} cannot be loaded: {self.cause}."
+        end = "" if self.cause.endswith("?") else "."
+        cause = f"{self.cause}{end}"
+        told = f"{self.kind} {self.name!r} ({self.target}){where} cannot be loaded: {cause}"
         if not self.version:  # not an installed distribution
             return told
         return f"{told} To remove it: python -m pip uninstall {self.distribution}"

@@ -9,12 +9,12 @@ with ``quiet=True``.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import attrs
 from attrs import validators
 
-from headway.errors import OptionError
+from headway._checks import check_choice, check_count
 
 
 @attrs.frozen
@@ -92,11 +92,6 @@ class Gate(Protocol):
         ...
 
 
-def _count(option: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(option, value, f"Give a whole number of at least {least}.")
-
-
 @attrs.define(eq=False, kw_only=True)
 class LagGate:
     """
@@ -109,6 +104,8 @@ class LagGate:
     takes it out of the sum.  The bound leaves room for a whole batch even when nothing is in
     flight, so a batch larger than the ratio cannot deadlock.
 
+    Not safe to use from several threads at once: the machine's driver serialises.
+
     Args:
         n_workers: Rollouts at once.
         async_ratio: The lag budget: versions that a worker's snapshot may be behind, and cards that
@@ -117,6 +114,9 @@ class LagGate:
         max_wait_rounds: Rounds of ``n_workers`` finished rollouts that a smaller batch waits.
         resync: ``"commit"``: every rollout starts from the head.  ``"lag"``: a worker keeps its
             snapshot until it is more than ``async_ratio`` versions behind.
+
+    Raises:
+        OptionError: a number is none or too small, or ``resync`` is another word.
     """
 
     ordered: ClassVar[bool] = False
@@ -128,12 +128,11 @@ class LagGate:
     resync: Literal["commit", "lag"] = "commit"
 
     def __attrs_post_init__(self) -> None:
-        _count("n_workers", self.n_workers, 1)
-        _count("async_ratio", self.async_ratio, 0)
-        _count("batch", self.batch, 1)
-        _count("max_wait_rounds", self.max_wait_rounds, 0)
-        if self.resync not in ("commit", "lag"):
-            raise OptionError("resync", self.resync, "Give 'commit' or 'lag'.")
+        check_count("n_workers", self.n_workers, 1)
+        check_count("async_ratio", self.async_ratio, 0)
+        check_count("batch", self.batch, 1)
+        check_count("max_wait_rounds", self.max_wait_rounds, 0)
+        check_choice("resync", self.resync, ("commit", "lag"))
 
     @property
     def capacity(self) -> int:
@@ -194,9 +193,14 @@ class Barrier:
     admits at most ``round_size`` tickets, none while a sweep is open or a new card waits; each ends
     in at most one card; the head moves only inside a sweep.
 
+    Not safe to use from several threads at once: the machine's driver serialises.
+
     Args:
         n_workers: Rollouts at once.
         round_size: Tickets in a round.
+
+    Raises:
+        OptionError: one of them is no whole number of at least 1.
     """
 
     ordered: ClassVar[bool] = True
@@ -206,8 +210,8 @@ class Barrier:
     _window: int = attrs.field(default=0, init=False, validator=validators.ge(0))
 
     def __attrs_post_init__(self) -> None:
-        _count("n_workers", self.n_workers, 1)
-        _count("round_size", self.round_size, 1)
+        check_count("n_workers", self.n_workers, 1)
+        check_count("round_size", self.round_size, 1)
 
     def admit(self, view: GateView) -> bool:
         """

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-from headway.contracts import Card, Verdict
+from headway.contracts import Card, Verdict, touch_common
 from headway.errors import ContractError
 
 
@@ -38,6 +38,8 @@ class Sweep:
 class Merger:
     """
     Judges cards against the head.
+
+    Not safe to use from several threads at once: the machine's driver serialises.
 
     Args:
         decide: The staleness policy's ``decide(eta, alpha, contract_breaking)``.
@@ -102,6 +104,5 @@ class Merger:
         """
         Whether nobody has changed the card's keys since its base.
         """
-        if "*" in card.keys or self._unknown > card.base or self._changed.get("*", -1) > card.base:
-            return False
-        return all(self._changed.get(key, -1) <= card.base for key in card.keys)
+        changed = (key for key, version in self._changed.items() if version > card.base)
+        return self._unknown <= card.base and not touch_common(card.keys, changed)

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 import attrs
 
+from headway._checks import check_count, check_number
+
 
 @attrs.define(eq=False)
 class _Recent:
@@ -51,10 +53,13 @@ class Linear:
     (Welford, Technometrics 4, 1962), so that large costs cancel nothing.
 
     Args:
-        window: How many observations the quantiles look back on.
+        window: How many observations the quantiles look back on, at least 1.
+
+    Raises:
+        OptionError: the window is no whole number of at least 1.
     """
 
-    window: int = attrs.field(default=128, validator=attrs.validators.ge(1))
+    window: int = 128
     _recent: _Recent = attrs.field(init=False)
     _count: int = attrs.field(default=0, init=False)
     _cost: float = attrs.field(default=0.0, init=False)
@@ -63,6 +68,7 @@ class Linear:
     _together: float = attrs.field(default=0.0, init=False)
 
     def __attrs_post_init__(self) -> None:
+        check_count("window", self.window, 1)
         self._recent = _Recent(self.window)
 
     def observe(self, cost: float, seconds: float) -> None:
@@ -114,17 +120,20 @@ class Ewma:
 
     Args:
         weight: What the newest observation counts, within (0, 1].
-        window: How many observations the quantiles look back on.
+        window: How many observations the quantiles look back on, at least 1.
+
+    Raises:
+        OptionError: one of them is out of its range.
     """
 
-    weight: float = attrs.field(
-        default=0.2, validator=[attrs.validators.gt(0), attrs.validators.le(1)]
-    )
-    window: int = attrs.field(default=64, validator=attrs.validators.ge(1))
+    weight: float = 0.2
+    window: int = 64
     _recent: _Recent = attrs.field(init=False)
     _means: tuple[float, float] | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
+        check_number("weight", self.weight, above=0, most=1)
+        check_count("window", self.window, 1)
         self._recent = _Recent(self.window)
 
     def observe(self, cost: float, seconds: float) -> None:

@@ -13,21 +13,30 @@ from statistics import NormalDist, fmean, variance
 
 import attrs
 
-from headway.contracts import Artifact, Card, Commit, Consume, Measure, Step, StepContext
-from headway.errors import OptionError
+from headway._checks import check_count, check_number
+from headway.contracts import (
+    Artifact,
+    Card,
+    Commit,
+    Consume,
+    Measure,
+    Step,
+    StepContext,
+    touch_common,
+)
 
 
 def conflict_free(cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
     """
     Split cards into those that can be merged together and those that contradict a better one.
 
-    Two cards contradict when they touch a common key.  The one with the larger own ``delta`` stays,
-    on a tie the older one.
+    Two cards contradict when they touch a common part of the artifact (``touch_common``).  The one
+    with the larger own ``delta`` stays, on a tie the older one.
     """
     kept: list[Card] = []
     taken: set[str] = set()
     for card in sorted(cards, key=lambda c: (-(c.delta or 0.0), c.number)):
-        if taken.isdisjoint(card.keys):
+        if not kept or not touch_common(card.keys, taken):
             kept.append(card)
             taken.update(card.keys)
     numbers = {card.number for card in kept}
@@ -62,6 +71,9 @@ class StandardAggregator:
         batch: How many new cards make a step worth while.
         draws: Draws of each held-out task when rewards are not deterministic.
         accept_level: One-sided level of each acceptance when rewards are not deterministic.
+
+    Raises:
+        OptionError: a count is no whole number of at least 1, or the level not within (0, 1).
     """
 
     batch: int = 1
@@ -69,11 +81,9 @@ class StandardAggregator:
     accept_level: float = 0.05
 
     def __attrs_post_init__(self) -> None:
-        if not 0 < self.accept_level < 1:
-            raise OptionError("accept_level", self.accept_level, "Give a number between 0 and 1.")
-        for option in ("batch", "draws"):
-            if getattr(self, option) < 1:
-                raise OptionError(option, getattr(self, option), "Give at least 1.")
+        check_count("batch", self.batch, 1)
+        check_count("draws", self.draws, 1)
+        check_number("accept_level", self.accept_level, above=0, below=1)
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
         """

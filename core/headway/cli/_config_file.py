@@ -17,10 +17,7 @@ import attrs
 
 from headway.cli._flags import read_laws, unknown
 from headway.errors import UsageError
-from headway.options import RunOptions, option_names
-
-_NAMES = ("aggregator", "policy", "sampler", "estimator", "executor", "ledger")
-"""Options that a program may give as an object; a file gives a name."""
+from headway.options import PARTS, RunOptions, option_names
 
 
 @attrs.frozen(kw_only=True)
@@ -56,7 +53,7 @@ def read_config(path: str) -> ConfigFile:
     for key, value in table.items():
         if key not in known:
             raise unknown(path, key, known, "options of a run and tables")
-        if key in _NAMES and not isinstance(value, str):
+        if key in PARTS and not isinstance(value, str):
             raise UsageError(f"{path}: {key}={value!r}: Give a name, in quotes.")
     if laws:
         place = f"{path}: durations"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, get_args, get_type_hints
 
 import attrs
 
 from headway.durations import Law, parse_law
-from headway.errors import OptionError, UsageError
+from headway.errors import OptionError, UsageError, suggestion
 from headway.options import WORK, RunOptions
 
 SHORT: Mapping[str, str] = {"n_workers": "--workers", "target_reward": "--target"}
@@ -106,8 +105,7 @@ def unknown(place: str, name: str, known: Iterable[str], what: str) -> UsageErro
     The error for a name that is not known, with a suggestion.
     """
     choices = sorted(known)
-    close = get_close_matches(name, choices, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    hint = suggestion(name, choices)
     listed = ", ".join(choices) or "none"
     return UsageError(f"{place}: there is no {name!r}.{hint} The {what}: {listed}.")
 

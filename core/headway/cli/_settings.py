@@ -17,14 +17,10 @@ import attrs
 from headway.cli._config_file import ConfigFile, read_config
 from headway.cli._flags import flag_of, split_pair, values_of
 from headway.errors import OptionError, UnknownNameError, UsageError
+from headway.options import PARTS, limits_remedy
 
-_OPTIONS: Mapping[str, str] = {
-    "staleness policy": "policy",
-    "duration estimator": "estimator",
-}
-"""The option that takes a kind's name, where it is not called like the kind."""
-
-_LIMITS = ("max_rollouts", "max_calls", "max_seconds", "rounds", "target_reward", "patience")
+_OPTIONS: Mapping[str, str] = {kind: option for option, kind in PARTS.items()}
+"""The option that takes a part, by its kind."""
 
 
 @attrs.frozen(kw_only=True)
@@ -83,8 +79,7 @@ class Settings:
 
     def _placed(self, error: OptionError) -> UsageError:
         if error.option == "limits":
-            *flags, last = map(flag_of, _LIMITS)
-            told = f"Give {', '.join(flags)} or {last}."
+            told = limits_remedy(flag_of)
             return UsageError(f"domain {self.name!r}: nothing would end this run. {told}")
         own = f"domain {self.name!r}: {error.option}"
         place = own if error.option.startswith("tasks") else error.option

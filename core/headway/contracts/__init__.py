@@ -52,6 +52,7 @@ from headway.contracts._values import (
     Work,
     canonical_json,
     content_digest,
+    touch_common,
 )
 
 __all__ = [
@@ -106,4 +107,5 @@ __all__ = [
     "Work",
     "canonical_json",
     "content_digest",
+    "touch_common",
 ]

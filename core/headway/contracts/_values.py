@@ -284,6 +284,20 @@ class Card:
     carried: bool = False
 
 
+def touch_common(keys: Iterable[str], others: Iterable[str]) -> bool:
+    """
+    Whether changes with these keys touch a common part of the artifact.
+
+    The key ``"*"`` stands for every part, so it has a common part with any change, also with one
+    that names no key.
+
+    >>> touch_common(("a", "b"), ("b",)), touch_common(("a",), ("b",)), touch_common(("*",), ())
+    (True, False, True)
+    """
+    first, second = set(keys), set(others)
+    return "*" in first or "*" in second or not first.isdisjoint(second)
+
+
 @attrs.frozen(kw_only=True)
 class Decision:
     """

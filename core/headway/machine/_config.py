@@ -5,10 +5,11 @@ What a machine is built from, validated once.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
 
 import attrs
 
+from headway._checks import check_choice, check_count, check_number
 from headway.errors import OptionError
 
 STOPS_DRAINING = ("max_iters", "max_calls", "rounds", "exhausted")
@@ -21,24 +22,9 @@ STOPS_UNSCORED = ("interrupted", "error")
 """Stop reasons after which nothing more is measured; only these come from outside."""
 
 
-def check_count(option: str, value: Any, least: int) -> None:
-    """
-    Refuse anything but a whole number of at least ``least``; None passes.
-    """
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(option, value, f"Give a whole number of at least {least}.")
-
-
-def check_seconds(option: str, value: Any) -> None:
-    """
-    Refuse anything but a positive number of seconds; None and infinity pass.
-    """
-    if value is None:
-        return
-    if not isinstance(value, int | float) or math.isnan(value) or value <= 0:
-        raise OptionError(option, value, "Give a number of seconds above 0.")
+_COUNTS = ("n_workers", "slots", "final_draws", "max_proposal_bytes", "max_worker_errors")
+_LIMITS = ("max_rollouts", "max_calls", "max_rounds", "patience")
+_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +57,10 @@ class MachineConfig:
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.
         eval_timeout: Deadline of a measurement or rebase, in seconds.
         straggler_factor: A rollout that takes this many times its prediction is a straggler.
+
+    Raises:
+        OptionError: a number is none or out of its range, ``bind`` is another word, or the task ids
+            are not unique or too few.
     """
 
     seed: int
@@ -98,25 +88,16 @@ class MachineConfig:
     straggler_factor: float = 3.0
 
     def __attrs_post_init__(self) -> None:
-        for option, least in (
-            ("n_workers", 1),
-            ("slots", 1),
-            ("final_draws", 1),
-            ("max_proposal_bytes", 1),
-            ("max_worker_errors", 1),
-            ("max_rollouts", 1),
-            ("max_calls", 1),
-            ("max_rounds", 1),
-            ("patience", 1),
-        ):
-            check_count(option, getattr(self, option), least)
-        for option in ("max_seconds", "rollout_timeout", "eval_timeout", "straggler_factor"):
-            check_seconds(option, getattr(self, option))
-        if self.bind not in ("late", "early"):
-            raise OptionError("bind", self.bind, "Give 'late' or 'early'.")
-        if not (math.isfinite(self.shutdown_grace) and self.shutdown_grace >= 0):
-            raise OptionError("shutdown_grace", self.shutdown_grace, "Give 0 or more seconds.")
+        for option in (*_COUNTS, *self._given(_LIMITS)):
+            check_count(option, getattr(self, option), 1)
+        for option in ("straggler_factor", *self._given(_SECONDS)):
+            check_number(option, getattr(self, option), above=0)
+        check_number("shutdown_grace", self.shutdown_grace, least=0, below=math.inf)
+        check_choice("bind", self.bind, ("late", "early"))
         self._check_tasks()
+
+    def _given(self, options: Iterable[str]) -> list[str]:
+        return [option for option in options if getattr(self, option) is not None]
 
     def _check_tasks(self) -> None:
         ids = (*self.train, *self.held_out, *self.test)

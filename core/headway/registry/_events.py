@@ -36,12 +36,6 @@ class EventHooks:
         raised = (_told(plugin, hook, notice) for plugin in self.plugins if hook in plugin.hooks)
         return tuple(error for errors in raised for error in errors)
 
-    def __bool__(self) -> bool:
-        """
-        Whether anybody wants to be told anything.
-        """
-        return any(set(plugin.hooks) & set(EVENT_HOOKS.values()) for plugin in self.plugins)
-
 
 def _told(plugin: Plugin, hook: str | None, notice: Notice) -> list[Exception]:
     errors: list[Exception] = []

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
-    {("domain", name): "headway-domains" for name in ("inflect", "router", "repair")}
+    {("domain", "inflect"): "headway-domains"}
 )
 """Distribution, which is also the folder below ``plugins/``, by (kind, name)."""
 

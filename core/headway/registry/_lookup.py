@@ -7,7 +7,7 @@ offer one name are an error for whoever asks for it, never settled by who came f
 
 from __future__ import annotations
 
-from headway.errors import HeadwayError, PluginConflictError, PluginLoadError, UnknownNameError
+from headway.errors import HeadwayError, PluginConflictError, UnknownNameError
 from headway.registry._catalogue import Catalogue
 from headway.registry._first_party import FOLDERS, remedy
 from headway.registry._values import Failure, Offer, Plugin, normalized
@@ -63,14 +63,7 @@ def _only(offers: list[Offer]) -> Offer:
     if len(distributions) > 1:
         raise PluginConflictError(first.kind, first.name, distributions)
     if any(offer.target != first.target for offer in others):
-        raise PluginLoadError(
-            kind=first.kind,
-            name=first.name,
-            target=first.target,
-            distribution=first.origin.distribution,
-            version=first.origin.version,
-            cause=f"the distribution offers this name also for {others[0].target}",
-        )
+        raise first.load_error(f"the distribution offers this name also for {others[0].target}")
     return first
 
 

@@ -6,18 +6,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial, reduce
 from importlib import import_module
 from typing import Any, TypeGuard
 
-from headway.errors import (
-    ContractError,
-    HeadwayError,
-    OptionError,
-    PluginLoadError,
-    UsageError,
-)
+from headway.errors import ContractError, HeadwayError, OptionError, UsageError, suggestion
 from headway.registry._kinds import check_part
 from headway.registry._values import Offer, in_words
 
@@ -34,8 +27,8 @@ def target(offer: Offer) -> object:
     module, _, attribute = offer.part.partition(":")
     try:
         return reduce(getattr, attribute.split("."), import_module(module))
-    except (Exception, SystemExit) as error:
-        raise _load_error(offer, error) from error
+    except (Exception, SystemExit) as error:  # an import can do anything; it is named
+        raise offer.load_error(in_words(error)) from error
 
 
 def part(offer: Offer, options: Mapping[str, Any]) -> object:
@@ -94,8 +87,7 @@ def refuse_options(place: str, options: Mapping[str, Any], known: tuple[str, ...
         OptionError: there is one.
     """
     for option, value in options.items():
-        close = get_close_matches(option, known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = suggestion(option, known)
         choices = f"Options: {', '.join(known)}." if known else "It takes no options."
         raise OptionError(option, value, f"{place} has no such option.{hint} {choices}")
 
@@ -107,20 +99,9 @@ def _made(offer: Offer, place: str, make: partial[object]) -> object:
         raise
     except (TypeError, ValueError) as error:
         if not make.keywords:
-            raise _load_error(offer, error) from error
+            raise offer.load_error(in_words(error)) from error
         # What validators of attrs classes raise: with options given, one of them is the likely
         # culprit, and the cause stands behind the message either way.
         raise UsageError(f"{place} refused its options: {in_words(error)}") from error
-    except Exception as error:
-        raise _load_error(offer, error) from error
-
-
-def _load_error(offer: Offer, error: BaseException) -> PluginLoadError:
-    return PluginLoadError(
-        kind=offer.kind,
-        name=offer.name,
-        target=offer.target,
-        distribution=offer.origin.distribution,
-        version=offer.origin.version,
-        cause=in_words(error),
-    )
+    except (Exception, SystemExit) as error:  # a factory can do anything; it is named
+        raise offer.load_error(in_words(error)) from error

@@ -82,6 +82,19 @@ class Offer:
             version=self.origin.version,
         )
 
+    def load_error(self, cause: str) -> PluginLoadError:
+        """
+        The error for whoever asked for this offer, which cannot be had.
+        """
+        return PluginLoadError(
+            kind=self.kind,
+            name=self.name,
+            target=self.target,
+            distribution=self.origin.distribution,
+            version=self.origin.version,
+            cause=cause,
+        )
+
 
 @attrs.frozen(kw_only=True, eq=False)
 class Failure:

@@ -8,11 +8,10 @@ and one that is refused leaves nothing behind.
 from __future__ import annotations
 
 import inspect
-from difflib import get_close_matches
 
 from pluggy import HookImpl, PluginManager, PluginValidationError
 
-from headway.errors import ContractError
+from headway.errors import ContractError, suggestion
 from headway.registry import _hookspecs
 from headway.registry._kinds import EVENT_HOOKS, KINDS
 from headway.registry._values import Implementation
@@ -66,9 +65,8 @@ def _explained(manager: PluginManager, plugin: object, error: PluginValidationEr
     unknown = [c.name for c in manager.get_hookcallers(plugin) or () if not c.has_spec()]
     if not unknown:
         return " ".join(str(error).split())
-    close = get_close_matches(unknown[0], _HOOKS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_HOOKS)}"
-    return f"there is no hook {unknown[0]!r}: {hint}"
+    hint = suggestion(unknown[0], _HOOKS) or f" There are {', '.join(_HOOKS)}."
+    return f"there is no hook {unknown[0]!r}.{hint}"
 
 
 def _check_signature(hook: str, implementation: HookImpl) -> None:

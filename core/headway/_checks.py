@@ -1,0 +1,74 @@
+"""
+Checks of what callers give: one sentence for each rule, so that equal mistakes read equally.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from headway.errors import OptionError, suggestion
+
+
+def check_count(option: str, value: Any, least: int) -> None:
+    """
+    Refuse anything but a whole number of at least ``least``.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise OptionError(option, value, f"Give a whole number of at least {least}.")
+
+
+def check_number(
+    option: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> None:
+    """
+    Refuse anything but a number within bounds; infinity is a number, NaN is none.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        raise OptionError(option, value, "Give a number.")
+    rules = (
+        ("above", operator.gt, above),
+        ("of at least", operator.ge, least),
+        ("below", operator.lt, below),
+        ("of at most", operator.le, most),
+    )
+    given = [(words, holds, bound) for words, holds, bound in rules if bound is not None]
+    if not all(holds(value, bound) for _, holds, bound in given):
+        told = " and ".join(f"{words} {bound:g}" for words, _, bound in given)
+        raise OptionError(option, value, f"Give a number {told}.")
+
+
+def check_choice(option: str, value: Any, choices: tuple[str, ...]) -> None:
+    """
+    Refuse anything but one of some words.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if value not in choices:
+        hint = suggestion(str(value), choices)
+        raise OptionError(option, value, f"Give one of {', '.join(choices)}.{hint}")
+
+
+def check_flag(option: str, value: Any) -> None:
+    """
+    Refuse anything but true or false.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    if not isinstance(value, bool):
+        raise OptionError(option, value, "Give true or false.")
