@@ -23,6 +23,8 @@ import headway
 from headway import contracts, errors
 from headway.cli import _parser, main
 from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
+from headway.machine._measuring import _KEPT
+from headway.machine._sweeps import MAX_RACES
 from headway.options import DRIVERS, RunOptions
 from headway.registry import EVENT_HOOKS, KINDS
 
@@ -203,6 +205,14 @@ def test_every_stop_reason_is_documented(reason):
     The page of ``run`` explains every reason for which a run ends.
     """
     assert in_a_row("run.md", f"`{reason}`")
+
+
+def test_numbers_in_the_explanations_are_the_codes():
+    """
+    Where a page gives a number that no option sets, it is the one in the code.
+    """
+    assert f"| that happened to {MAX_RACES} commits in a row |" in prose()
+    assert f"for the last {_KEPT} candidates" in prose()
 
 
 @pytest.mark.parametrize("name", headway.__all__)
