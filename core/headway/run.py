@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from headway._log import log_observer
 from headway._report import Recorder, build_result
 from headway.backpressure import Backpressure
 from headway.contracts import (
@@ -138,7 +139,7 @@ def prepare(
     )
     recorder = Recorder()
     engine = _engine(domain, config, options, parts, splits, opening, journal)
-    engine.tell = _telling(parts, registry, observers, recorder)
+    engine.tell = _telling(domain.name, parts, registry, observers, recorder)
     started = Started(0.0, parts.ledger.snapshot())
     return Prepared(
         options=options, splits=splits, engine=engine, started=started, recorder=recorder
@@ -378,9 +379,16 @@ def _engine(
 
 
 def _telling(
-    parts: _Parts, registry: Registry, observers: Iterable[Observer | str], recorder: Recorder
+    run: str,
+    parts: _Parts,
+    registry: Registry,
+    observers: Iterable[Observer | str],
+    recorder: Recorder,
 ) -> Telling:
     asked = tuple(observers)
     named = [registry.describe("observer", o).distribution for o in asked if isinstance(o, str)]
     hooks = registry.hooks_for((*parts.distributions, *filter(None, named)))
-    return Telling((recorder, *(registry.create("observer", o) for o in asked)), hooks.notify)
+    given = (registry.create("observer", o) for o in asked)
+    log = log_observer(run)
+    first = (recorder,) if log is None else (recorder, log)
+    return Telling((*first, *given), hooks.notify)
