@@ -164,16 +164,29 @@ def test_bad_input_is_one_line_and_exit_code_2(headway):
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["plug-ins"], ["plugins", "--jsno"]])
-def test_an_unknown_command_or_option_is_exit_code_2(arguments, capsys):
+WRONG = {
+    "": "the following arguments are required: COMMAND. See headway --help.",
+    "plug-ins": "plug-ins: There is no such command. Did you mean 'plugins'? See headway --help.",
+    "x": "x: There is no such command. See headway --help.",
+    "plugins --jsno": (
+        "--jsno: There is no such option. Did you mean '--json'? See headway plugins --help."
+    ),
+    "plugins --che": (
+        "--che: There is no such option. Did you mean '--check'? See headway plugins --help."
+    ),
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_an_unknown_command_or_option_is_one_line_and_exit_code_2(arguments, capsys):
     """
-    As argparse has it.
+    With the nearest that there is, and where all of them are listed.
     """
     with pytest.raises(SystemExit) as caught:
-        main(arguments)
+        main(arguments.split())
 
     assert 2 == caught.value.code
-    assert "error: " in capsys.readouterr().err
+    assert ("", f"headway: error: {WRONG[arguments]}\n") == capsys.readouterr()
 
 
 @pytest.mark.parametrize("command", ["", *(name.rpartition("._")[2] for name in COMMANDS)])

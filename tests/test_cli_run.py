@@ -234,3 +234,64 @@ def test_the_help_groups_the_flags(capsys):
     assert told.startswith("usage: headway run DOMAIN [option ...]\n")
     assert told.index("--max-rollouts") < told.index("--carry-limit")
     assert "(default: guarded)" in told
+
+
+def test_the_help_behind_a_domain_shows_its_options(letters, capsys):
+    """
+    On standard output, where what the plug-in prints is not.
+    """
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "letters", "--help"])
+    told = capsys.readouterr().out
+
+    assert 0 == caught.value.code
+    assert told.startswith("usage: headway run DOMAIN [option ...]\n")
+    assert told.endswith(
+        "\noptions of letters, for --set:\n  reward  what a wrong letter is worth, 0 by default\n"
+    )
+    assert 2 == main(["run", "lettres", "-h"])
+    assert "Did you mean 'letters'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]], ids=" ".join)
+def test_a_reader_that_goes_away_is_no_error(site, letters, arguments):
+    """
+    As under ``| head``: no traceback, the files are complete, and the exit code says it.
+    """
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "headway", "run", "letters", *arguments],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(writer)
+
+    assert 141 == done.returncode
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    if arguments != ["--help"]:
+        assert (letters / "headway-runs" / "letters-0-1" / "result.json").is_file()
+
+
+def test_nobody_reads_anything(site, letters):
+    """
+    Neither stream, as under ``2>&1 | head``.
+    """
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "headway", "run", "letters"],
+        env={**os.environ, "PYTHONPATH": str(site)},
+        stdout=writer,
+        stderr=writer,
+        check=False,
+        timeout=60,
+    )
+    os.close(writer)
+
+    assert 141 == done.returncode

@@ -213,4 +213,30 @@ def test_an_unknown_flag_is_refused(capsys):
             main(["run", "letters", flag, "3"])
 
         assert 2 == caught.value.code
-        assert f"unrecognized arguments: {flag} 3" in capsys.readouterr().err
+        hint = {
+            "--worker": " Did you mean '--workers'?",
+            "--max-roll": " Did you mean '--max-rollouts'?",
+        }[flag]
+        told = f"headway: error: {flag}: There is no such option.{hint} See headway run --help.\n"
+        assert told == capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("", "the following arguments are required: DOMAIN"),
+        ("letters --workers", "--workers: expected one argument"),
+        ("letters --set", "--set: expected one argument"),
+        ("letters --json=1", "--json: ignored explicit argument '1'"),
+        ("letters numbers", "'numbers': nothing more can be given here"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_one_line(arguments, told, capsys):
+    """
+    No usage of forty flags; the way to it instead.
+    """
+    with pytest.raises(SystemExit) as caught:
+        main(["run", *arguments.split()])
+
+    assert 2 == caught.value.code
+    assert ("", f"headway: error: {told}. See headway run --help.\n") == capsys.readouterr()

@@ -34,7 +34,6 @@ def add_parser(subparsers: Any) -> None:
         help="list the parts that runs can be made of",
         description="List the parts that runs can be made of, and what is wrong with any.",
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(

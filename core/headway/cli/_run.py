@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 import attrs
 
+from headway.cli._arguments import DomainHelp
 from headway.cli._config_file import config_text
 from headway.cli._ending import Ending, told
 from headway.cli._flags import add_flags, flag_of
@@ -35,10 +36,12 @@ Example:
   headway run inflect --mode sync --workers 8 --max-rollouts 400 --seed 1
 
   headway run inflect --set latency=lognormal:0.05,1     an option of the domain
+  headway run inflect --help                             all of them
   headway run inflect --driver simulated --durations rollout=lognormal:1,1
   headway run inflect --config study.toml --json
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 143 after SIGTERM.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 141 when nobody reads the
+output to its end, 143 after SIGTERM.
 """
 
 _SIGNALLED = 128
@@ -52,12 +55,13 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "run",
         help="improve a domain's artifact",
-        usage="headway run DOMAIN [option ...]",  # forty options would bury an error message
+        usage="headway run DOMAIN [option ...]",  # forty options would bury what matters
         description="Improve a domain's artifact, and leave the result as files.",
         epilog=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        add_help=False,
     )
+    about = "show this help and end; behind a domain's name with the domain's options"
+    parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
     parser.add_argument("domain", metavar="DOMAIN", help="what is improved, such as inflect")
     parser.add_argument(
         "--set",

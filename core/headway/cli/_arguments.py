@@ -1,0 +1,86 @@
+"""
+The parser of every command: what is wrong with arguments is said in one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from typing import Any, NoReturn
+
+from headway.contracts import Domain
+from headway.errors import suggestion
+from headway.registry import Registry
+
+
+class Parser(argparse.ArgumentParser):
+    """
+    A parser that names the remedy instead of printing its usage; no flag is abbreviated.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(**options, allow_abbrev=False)  # what works today keeps its meaning
+        self.set_defaults(parser=self)
+
+    def error(self, message: str) -> NoReturn:
+        """
+        End with exit code 2 and one line.
+        """
+        told = message.removeprefix("argument ").rstrip(".")
+        self.exit(2, f"headway: error: {told}. See {self.prog} --help.\n")
+
+    def refuse(self, extra: Sequence[str]) -> NoReturn:
+        """
+        Say what is wrong with arguments that nobody knows.
+        """
+        flag = next((text for text in extra if text.startswith("-")), None)
+        if flag is None:
+            self.error(f"{extra[0]!r}: nothing more can be given here")
+        name = flag.partition("=")[0]
+        known = [text for action in self._actions for text in action.option_strings]
+        self.exit(2, f"headway: error: {name}: {self._missing('option', name, known)}\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        told = self._missing(str(action.metavar or action.dest).lower(), str(value), choices)
+        self.exit(2, f"headway: error: {value}: {told}\n")
+
+    def _missing(self, what: str, name: str, known: Sequence[str]) -> str:
+        return f"There is no such {what}.{suggestion(name, known)} See {self.prog} --help."
+
+
+class DomainHelp(argparse.Action):
+    """
+    ``--help``; behind a domain's name it shows that domain's options too.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,  # noqa: ARG002 - argparse's signature
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> NoReturn:
+        """
+        Print the help and end.
+        """
+        name: str | None = getattr(namespace, "domain", None)
+        about = "" if name is None else _about(name)
+        sys.stdout.write(parser.format_help() + about)
+        parser.exit(0)
+
+
+def _about(name: str) -> str:
+    with redirect_stdout(sys.stderr):  # what a plug-in prints is no part of the help
+        domain: Domain = Registry.discover().create("domain", name)
+    width = max(map(len, domain.options), default=0)
+    lines = [f"  {option:{width}}  {text}\n" for option, text in domain.options.items()]
+    return "".join([f"\noptions of {name}, for --set:\n", *(lines or ["  none\n"])])
