@@ -104,7 +104,7 @@ class MachineConfig:
         seen: set[str] = set()
         for task in ids:
             if task in seen:
-                raise OptionError("tasks", task, "Give every task an id of its own.")
+                raise OptionError("tasks", task, "This id occurs twice; give every task its own.")
             seen.add(task)
         if not self.train or not self.held_out:
             raise OptionError(
