@@ -4,14 +4,19 @@ From a machine that has finished to a result.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import attrs
 
-from headway.contracts import Notice, RunFinished, SweepDone
+from headway.contracts import Fault, LedgerEntry, Notice, RunFinished, SweepDone
 from headway.drivers import Engine
 from headway.machine import Score
 from headway.result import Failure, Result
+
+T = TypeVar("T")
 
 _KEPT_SWEEPS = 100_000
 """How many sweeps of the history are kept, the newest ones."""
@@ -46,9 +51,14 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     named = {"baseline": scoring.baseline, "final": scoring.final, "test": scoring.test}
     scores = {name: score for name, score in named.items() if score is not None}
     state = machine.head.artifact.value
+    domain, ledger = engine.bench.domain, engine.bench.ledger
+    no_files: Mapping[str, str] = {}
+    no_log: tuple[LedgerEntry, ...] = ()
+    files = _contained(engine, "render", lambda: dict(domain.render(state)), no_files)
+    ledger_log = _contained(engine, "ledger", ledger.log, no_log)
     return Result(
-        state=state,
-        files=dict(engine.bench.domain.render(state)),
+        state=copy.deepcopy(state),
+        files=files,
         baseline_reward=_mean(scoring.baseline),
         final_reward=_mean(scoring.final),
         test_reward=_mean(scoring.test),
@@ -77,10 +87,21 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         late=counts.late,
         no_ops=counts.no_ops,
         failures=_failures(engine),
-        ledger_log=engine.bench.ledger.log(),
+        ledger_log=ledger_log,
         choices=opening.choices,
         notes=opening.notes,
     )
+
+
+def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> T:
+    """
+    An answer, or something instead and a failure in the result: the run is paid for already.
+    """
+    try:
+        return ask()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
+        engine.tell.faults.add(Fault.of(where, error))
+        return instead
 
 
 def _failures(engine: Engine) -> tuple[Failure, ...]:

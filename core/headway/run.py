@@ -63,7 +63,7 @@ class Prepared:
 
 
 def run(
-    domain: Domain,
+    domain: Domain | str,
     *,
     registry: Registry | None = None,
     observers: Iterable[Observer | str] = (),
@@ -74,7 +74,7 @@ def run(
     Improve a domain's artifact until a limit, a target or the end of what can be found.
 
     Args:
-        domain: What is improved.
+        domain: What is improved; a name is looked up and made without options.
         registry: Where names are looked up; by default the built-in parts and installed plug-ins.
         observers: Told every notice, on one thread at a time; a name is looked up.
         journal: Keeps every event, when given.
@@ -84,12 +84,15 @@ def run(
         UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
     """
+    parts = registry or Registry.discover()
+    made: Domain = parts.create("domain", domain)
     prepared = prepare(
-        domain,
-        make_options(options, domain.defaults),
-        registry=registry or Registry.discover(),
+        made,
+        make_options(options, made.defaults),
+        registry=parts,
         observers=observers,
         journal=journal,
+        domain_name=domain if isinstance(domain, str) else None,
     )
     for note in prepared.engine.opening.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=2)
@@ -152,7 +155,7 @@ def _ask_domain(domain: Domain) -> tuple[Splits, Artifact]:
         canonical_json(state)  # what is no JSON value is refused here, not in the middle of a run
     except UsageError:
         raise
-    except Exception as error:  # user code may raise anything; it is named
+    except (Exception, SystemExit) as error:  # user code may raise anything
         message = f"the domain {domain.name!r} cannot say its tasks and initial state: {error!r}"
         raise ContractError(message) from error
     return splits, Artifact(state)
@@ -174,11 +177,13 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     drive = Drive(
         slots=options.capacity, seed=options.seed, durations=durations, interrupt=interrupt
     )
-    DRIVE[options.driver](engine, prepared.started, drive)
-    interrupt.end()
-    result = build_result(engine, prepared.recorder)
-    engine.bench.close()
-    return result
+    try:
+        DRIVE[options.driver](engine, prepared.started, drive)
+        interrupt.end()
+        return build_result(engine, prepared.recorder)
+    finally:
+        interrupt.end()
+        engine.bench.close()
 
 
 @attrs.frozen(kw_only=True)
@@ -254,7 +259,9 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
     )
 
 
-def _check_splits(splits: Splits) -> None:
+def _check_splits(splits: object) -> None:
+    if not isinstance(splits, Splits):
+        raise ContractError(f"tasks() returned {splits!r}; it must return Splits(train=..., ...)")
     tasks = [*splits.train, *splits.held_out]
     if len(tasks) < FEWEST_TASKS:
         remedy = f"Give at least {FEWEST_TASKS} training and held-out tasks together."

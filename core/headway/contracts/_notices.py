@@ -15,7 +15,15 @@ import attrs
 from headway.contracts._values import CompletionKind, Decision, Fault, Snapshot
 
 SweepOutcome: TypeAlias = Literal[
-    "committed", "below-threshold", "carried", "all-stale", "all-dropped", "returned", "error"
+    "committed",
+    "below-threshold",
+    "carried",
+    "all-stale",
+    "all-dropped",
+    "returned",
+    "lost",
+    "error",
+    "given-up",
 ]
 
 

@@ -16,9 +16,10 @@ request                                   answer
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeVar, final
 
 import attrs
+from attrs.validators import ge, in_, instance_of
 
 from headway.contracts._values import DISCARD_REASONS, Artifact, Card, Json, Snapshot
 
@@ -37,20 +38,41 @@ KEEP: Final = _Keep()
 """The default of ``Commit(memory=...)``: the optimizer's memory stays as it is."""
 
 
+def _artifact(candidate: Artifact | Snapshot) -> Artifact:
+    found: object = candidate.artifact if isinstance(candidate, Snapshot) else candidate
+    if not isinstance(found, Artifact):
+        message = (
+            f"{found!r} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
+        )
+        raise TypeError(message)
+    return found
+
+
 def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:
-    return tuple(c.artifact if isinstance(c, Snapshot) else c for c in candidates)
+    return tuple(_artifact(candidate) for candidate in candidates)
 
 
 def _task_ids(tasks: Iterable[str]) -> tuple[str, ...]:
-    return tuple(tasks)
+    return tuple(_checked(tasks, str, "task id"))
 
 
-def _artifact(candidate: Artifact | Snapshot) -> Artifact:
-    return candidate.artifact if isinstance(candidate, Snapshot) else candidate
+def _number(card: Card | int) -> int:
+    return card.number if isinstance(card, Card) else card
 
 
 def _numbers(cards: Iterable[Card | int]) -> tuple[int, ...]:
-    return tuple(c if isinstance(c, int) else c.number for c in cards)
+    return tuple(_checked(map(_number, cards), int, "card or card number"))
+
+
+T = TypeVar("T")
+
+
+def _checked(values: Iterable[T], kind: type, what: str) -> Iterable[T]:
+    for value in values:
+        if not isinstance(value, kind):
+            message = f"{value!r} is no {what}"
+            raise TypeError(message)
+        yield value
 
 
 @attrs.frozen
@@ -66,11 +88,15 @@ class Measure:
         candidates: Artifacts or snapshots.
         tasks: Task ids.
         draws: How often each candidate is scored on each task.  Deterministic domains need one.
+
+    Raises:
+        TypeError: a candidate, a task id or ``draws`` is of another type.
+        ValueError: ``draws`` is below 1.
     """
 
     candidates: tuple[Artifact, ...] = attrs.field(converter=_artifacts)
     tasks: tuple[str, ...] = attrs.field(converter=_task_ids)
-    draws: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    draws: int = attrs.field(default=1, validator=[instance_of(int), ge(1)])
 
 
 @attrs.frozen
@@ -101,10 +127,13 @@ class Consume:
     Args:
         cards: Cards of this step.
         reason: One of ``DISCARD_REASONS``.
+
+    Raises:
+        ValueError: there is no such reason.
     """
 
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
-    reason: str = attrs.field(default="worse", validator=attrs.validators.in_(DISCARD_REASONS))
+    reason: str = attrs.field(default="worse", validator=in_(DISCARD_REASONS))
 
 
 @attrs.frozen

@@ -11,9 +11,11 @@ import hashlib
 import json
 from collections.abc import Iterable
 from functools import cached_property
+from traceback import format_exception
 from typing import Any, Literal, TypeAlias
 
 import attrs
+from attrs.validators import instance_of, optional
 
 Json: TypeAlias = Any
 """A JSON value.  Spelled ``Any`` because a recursive alias rejects a plain ``dict[str, int]``."""
@@ -185,9 +187,9 @@ class Work:
         task: The id of the task to roll out; None leaves it to the sampler.
     """
 
-    parent: Artifact | None = None
+    parent: Artifact | None = attrs.field(default=None, validator=optional(instance_of(Artifact)))
     payload: Json = None
-    task: str | None = None
+    task: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
 
 
 @attrs.frozen(kw_only=True)
@@ -253,7 +255,7 @@ class Card:
         number: 0, 1, 2, ... in the order in which cards were made.
         tickets: The numbers of the tickets it gathers.
         task: The id of the task that it was found on.
-        base: The version that its proposal was made against, or was last rebased to.
+        base: The version that its proposal was made against, or was last accepted or rebased at.
         parent: What it was made against when that was not the head.
         payload: What ``select`` gave its ticket.
         diff: The change.
@@ -335,3 +337,16 @@ class Fault:
     message: str
     task: str | None = None
     traceback: str = ""
+
+    @classmethod
+    def of(cls, where: str, error: BaseException, task: str | None = None) -> Fault:
+        """
+        An exception, as it stands in the journal and the result.
+        """
+        return cls(
+            where=where,
+            type=type(error).__name__,
+            message=str(error) or repr(error),
+            task=task,
+            traceback="".join(format_exception(error)),
+        )

@@ -57,7 +57,11 @@ class Bridge:
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
+    try:
+        return await awaitable
+    except SystemExit as error:  # it would end the loop, and everybody's coroutines with it
+        message = f"the coroutine wants to exit: {error!r}"
+        raise RuntimeError(message) from error
 
 
 async def _end(loop: asyncio.AbstractEventLoop) -> None:

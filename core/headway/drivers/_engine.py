@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import attrs
 
-from headway.contracts import Notice, Observer, RunStarted
-from headway.drivers._steps import StepHost, fault_of
+from headway.contracts import Fault, Notice, Observer, RunStarted
+from headway.drivers._steps import StepHost
 from headway.drivers._work import Workbench
 from headway.journal import Journal
 from headway.machine import (
@@ -65,11 +65,11 @@ class Telling:
                 continue
             try:
                 observer(notice)
-            except Exception as error:  # noqa: BLE001 - an observer never stops a run
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - an observer never stops a run
                 self._errors[place] += 1
-                self.faults.add(fault_of("observer", error))
+                self.faults.add(Fault.of("observer", error))
         for raised in self.hooks(notice):
-            self.faults.add(fault_of("observer", raised))
+            self.faults.add(Fault.of("observer", raised))
 
 
 @attrs.define(eq=False, kw_only=True)

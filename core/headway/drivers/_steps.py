@@ -4,14 +4,28 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 
 from __future__ import annotations
 
-import traceback
-from collections.abc import Mapping
+import json
 from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from headway.contracts import Aggregator, Artifact, Domain, Fault, Json, Request, Step, StepContext
+from headway.contracts import (
+    KEEP,
+    Aggregator,
+    Artifact,
+    Carry,
+    Commit,
+    Consume,
+    Domain,
+    Fault,
+    Json,
+    Measure,
+    Request,
+    Step,
+    StepContext,
+    canonical_json,
+)
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -23,19 +37,6 @@ from headway.machine import (
     StepStart,
     Yielded,
 )
-
-
-def fault_of(where: str, error: BaseException, task: str | None = None) -> Fault:
-    """
-    An exception as it stands in the journal and the result.
-    """
-    return Fault(
-        where=where,
-        type=type(error).__name__,
-        message=str(error) or repr(error),
-        task=task,
-        traceback="".join(traceback.format_exception(error)),
-    )
 
 
 @attrs.define(eq=False)
@@ -60,17 +61,14 @@ class StepHost:
         """
         step, n = instruction.step, instruction.n + 1
         try:
-            request = self._advance(instruction)
+            request = _settled(self._advance(instruction))
         except StopIteration as stop:
-            self._open.pop(step, None)
-            return Returned(now, step, n, stop.value)
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything; it is contained
-            self._open.pop(step, None)
-            return Raised(now, step, n, fault_of("aggregator", error))
-        if not isinstance(request, Request):
+            del self._open[step]
+            memory: Json = stop.value
+            return Returned(now, step, n, memory)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - contained
             self.abort(step)
-            message = f"a step yielded {request!r}, which is no request"
-            return Raised(now, step, n, fault_of("aggregator", ContractError(message)))
+            return Raised(now, step, n, Fault.of("aggregator", error))
         return Yielded(now, step, n, request)
 
     def _advance(self, instruction: Resume) -> Any:
@@ -82,8 +80,8 @@ class StepHost:
         if not hasattr(generator, "send"):
             message = f"step returned {generator!r}; it must be a generator, with a yield in it"
             raise TypeError(message)
-        self._open[instruction.step] = generator
-        return next(generator)
+        self._open[instruction.step] = _with_plain_memory(generator)
+        return next(self._open[instruction.step])
 
     def context(self, step: int, start: StepStart) -> StepContext:
         """
@@ -91,7 +89,7 @@ class StepHost:
         """
         return StepContext(
             head=start.head,
-            memory=start.memory,
+            memory=_copied(start.memory),
             held_out=self.config.held_out,
             deterministic=self.config.deterministic,
             quiet=start.quiet,
@@ -118,9 +116,43 @@ class StepHost:
             with suppress(Exception):  # nobody listens to a closed step, whatever it says
                 generator.close()
 
-    @property
-    def open(self) -> Mapping[int, Step]:
-        """
-        The steps that are open.
-        """
-        return dict(self._open)
+
+def _copied(memory: Json) -> Json:
+    """
+    A copy as it would come back from a file, so that nobody can change what the machine keeps.
+
+    Raises:
+        TypeError: it is not made of JSON types.
+        ValueError: it holds NaN or an infinity.
+    """
+    return memory if memory is None else json.loads(canonical_json(memory))
+
+
+def _with_plain_memory(step: Step) -> Step:
+    """
+    The same step, whose returned memory is a copy made of JSON values.
+    """
+    return _copied((yield from step))
+
+
+def _settled(request: Any) -> Request:
+    """
+    A request whose content has been looked at, so that nothing in it can fail later.
+
+    Raises:
+        ContractError: it is no request.
+        TypeError: a candidate or the memory is not made of JSON types.
+        ValueError: a candidate or the memory holds NaN or an infinity.
+    """
+    if isinstance(request, Measure):
+        digests = [candidate.digest for candidate in request.candidates]
+        assert all(digests)
+        return request
+    if isinstance(request, Commit):
+        assert request.candidate.digest
+        kept = request.memory is KEEP
+        return request if kept else attrs.evolve(request, memory=_copied(request.memory))
+    if isinstance(request, Consume | Carry):
+        return request
+    message = f"a step yielded {request!r}, which is no request"
+    raise ContractError(message)

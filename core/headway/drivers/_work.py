@@ -4,6 +4,7 @@ Performs calls: the only place where a domain's code and the ledger run.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from headway.contracts import (
     Artifact,
     Domain,
     Executor,
+    Fault,
     Json,
     Ledger,
     Outcome,
@@ -24,7 +26,7 @@ from headway.contracts import (
     content_digest,
 )
 from headway.drivers._bridge import Bridge
-from headway.drivers._steps import fault_of
+from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
     Call,
@@ -98,8 +100,8 @@ class Workbench:
         """
         try:
             raw = self._in_place(call)
-        except Exception as error:  # noqa: BLE001 - user code may raise anything; it is contained
-            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything; it is contained
+            return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
         return self._checked(call, raw, now)
 
     def close(self) -> None:
@@ -116,16 +118,16 @@ class Workbench:
         """
         try:
             raw = await self.raw(call)
-        except Exception as error:  # noqa: BLE001 - as in perform
-            return Failed(now(), call.id, fault_of(call.kind, error, _task(call)))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in perform
+            return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
         return self._checked(call, raw, now)
 
     def _checked(self, call: Call, raw: Any, now: Callable[[], float]) -> Done | Failed:
         try:
             return Done(now(), call.id, self.finish(call, raw))
-        except Exception as error:  # noqa: BLE001 - as in perform
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in perform
             invalid = isinstance(error, InvalidValue)
-            fault = fault_of(call.kind, error, _task(call))
+            fault = Fault.of(call.kind, error, _task(call))
             return Failed(now(), call.id, fault, invalid=invalid)
 
     def is_coroutine(self, call: Call) -> bool:
@@ -219,7 +221,11 @@ class Workbench:
         except (TypeError, ValueError) as error:
             message = f"the proposed diff is no JSON value: {error}"
             raise InvalidValue(message) from error
-        after = Artifact(self.domain.apply(artifact.value, diff))
+        before = copy.deepcopy(artifact.value)
+        after = Artifact(self.domain.apply(before, diff))
+        if content_digest(before) != artifact.digest:
+            message = f"apply of the domain {self.domain.name!r} changed the state it was given"
+            raise ContractError(f"{message}; let it return a new one")
         proposal = Proposal(
             diff=diff,
             digest=content_digest(diff),

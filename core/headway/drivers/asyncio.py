@@ -12,6 +12,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from queue import SimpleQueue
 
 import attrs
@@ -34,9 +35,10 @@ class AsyncioRun:
 
     engine: Engine
     now: Callable[[], float]
-    _tasks: dict[int, asyncio.Task[None]] = attrs.field(
+    _coroutines: dict[int, asyncio.Task[None]] = attrs.field(
         factory=dict[int, asyncio.Task[None]], init=False
     )
+    _others: set[asyncio.Task[None]] = attrs.field(factory=set[asyncio.Task[None]], init=False)
     _calls: SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None] = attrs.field(
         factory=SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None], init=False
     )
@@ -77,7 +79,7 @@ class AsyncioRun:
             await self._over.wait()
         if self._timer is not None:
             self._timer.cancel()
-        for task in self._tasks.values():
+        for task in (*self._coroutines.values(), *self._others):
             task.cancel()
         for _ in range(self._idle):
             self._calls.put(None)
@@ -95,32 +97,37 @@ class AsyncioRun:
             if not self._over.is_set():
                 self._dispatch(self.engine.feed(event))
         except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
-            self._broken = error
-            self._over.set()
+            self._break(error)
 
     def _dispatch(self, work: list[Work]) -> None:
         for instruction in work:
             if isinstance(instruction, Run):
-                call = instruction.call
-                self._tasks[call.id] = self._loop.create_task(self._perform(call))
-            elif (task := self._tasks.pop(instruction.call, None)) is not None:
+                self._begin(instruction.call)
+            elif (task := self._coroutines.pop(instruction.call, None)) is not None:
                 task.cancel()
                 if isinstance(instruction, Cancel):
-                    self._loop.call_soon(
-                        self._feed, Failed(self.now(), instruction.call, CANCELLED)
-                    )
+                    answer = Failed(self.now(), instruction.call, CANCELLED)
+                    self._loop.call_soon(self._feed, answer)
         if self.engine.finished:
             self._over.set()
         else:
             self._set_timer()
 
+    def _begin(self, call: Call) -> None:
+        task = self._loop.create_task(self._perform(call))
+        if self.engine.bench.is_coroutine(call):
+            self._coroutines[call.id] = task
+        else:
+            self._others.add(task)
+            task.add_done_callback(self._others.discard)
+
     async def _perform(self, call: Call) -> None:
         bench = self.engine.bench
         if bench.is_coroutine(call):
             answer = await bench.perform_async(call, self.now)
+            self._coroutines.pop(call.id, None)
         else:
             answer = await self._on_a_thread(call)
-        self._tasks.pop(call.id, None)
         self._feed(attrs.evolve(answer, now=self.now()))
 
     async def _on_a_thread(self, call: Call) -> Done | Failed:
@@ -136,13 +143,19 @@ class AsyncioRun:
         return await future
 
     def _worker(self) -> None:
-        while (work := self._calls.get()) is not None:
-            call, future = work
-            answer = self.engine.bench.perform(call, self.now)
-            try:
+        with suppress(RuntimeError):  # the loop has ended: nobody waits for this any more
+            while (work := self._calls.get()) is not None:
+                call, future = work
+                try:
+                    answer = self.engine.bench.perform(call, self.now)
+                except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
+                    self._loop.call_soon_threadsafe(self._break, error)
+                    return
                 self._loop.call_soon_threadsafe(self._answered, future, answer)
-            except RuntimeError:  # the loop has ended: nobody waits for this any more
-                return
+
+    def _break(self, error: BaseException) -> None:
+        self._broken = error
+        self._over.set()
 
     def _answered(self, future: asyncio.Future[Done | Failed], answer: Done | Failed) -> None:
         self._idle += 1

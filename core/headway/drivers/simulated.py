@@ -19,6 +19,7 @@ from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Recovery
 from headway.drivers.serial import CANCELLED
 from headway.durations import Law
+from headway.errors import InvariantError
 from headway.journal import Row
 from headway.keyed import keyed_int, keyed_unit
 from headway.machine import (
@@ -121,8 +122,7 @@ class Simulation:
             self._feed(Tick(self.now))
             return True
         if not self._due:
-            message = "the machine waits for something that nobody does"
-            raise AssertionError(message)
+            raise InvariantError("the machine waits for something that nobody does")
         due, _, _, event = heappop(self._due)
         self.now = max(self.now, due)
         self._feed(event if event.now == self.now else attrs.evolve(event, now=self.now))

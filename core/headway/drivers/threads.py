@@ -92,6 +92,8 @@ class ThreadedRun:
                 self._serve(started)
         finally:
             requests.put(False)
+            with self._lock:
+                self._end()
         if self._broken is not None:
             raise self._broken
 
@@ -126,7 +128,7 @@ class ThreadedRun:
                 if wait is not None and wait <= 0:
                     self._handle(Tick(self.now()))
                 else:
-                    self._main.wait(wait)
+                    self._main.wait(None if wait is None else min(wait, threading.TIMEOUT_MAX))
             return self._todo.popleft()
 
     def _handle(self, event: Event) -> None:
@@ -134,32 +136,40 @@ class ThreadedRun:
         Hand in an event and hand out what follows; the lock is held.
         """
         wake_at = self.engine.machine.wake_at
-        for instruction in self.engine.handle(event):
-            if isinstance(instruction, Run):
-                commit = isinstance(instruction.call, CommitCall)
-                self._enqueue(self._commits if commit else self._work, instruction.call)
-            elif isinstance(instruction, Resume):
-                self._todo.append(instruction)
-            elif isinstance(instruction, Abandon):
-                self._abandon(instruction.call)
-            elif isinstance(instruction, Cancel):
-                self._cancel(instruction.call)
-            else:
-                self._todo.append(instruction)
+        events: deque[Event] = deque([event])
+        while events:
+            for instruction in self.engine.handle(events.popleft()):
+                events += self._dispatch(instruction)
         if self.engine.finished:
             self._end()
         if self._todo or self.engine.machine.wake_at != wake_at:
             self._main.notify()
 
+    def _dispatch(self, instruction: Instruction) -> tuple[Event, ...]:
+        """
+        Pass an instruction to whoever carries it out; returns what can be answered at once.
+        """
+        if isinstance(instruction, Run):
+            commit = isinstance(instruction.call, CommitCall)
+            self._enqueue(self._commits if commit else self._work, instruction.call)
+        elif isinstance(instruction, Cancel):
+            if self._drop(instruction.call):
+                return (Failed(self.now(), instruction.call, CANCELLED),)
+        elif isinstance(instruction, Abandon):
+            self._abandon(instruction.call)
+        else:
+            self._todo.append(instruction)
+        return ()
+
     def _enqueue(self, lane: Lane, call: Call) -> None:
         lane.calls.append(call)
-        if lane.idle:
+        if len(lane.calls) <= lane.idle or lane.threads >= lane.most:
             lane.ready.notify()
-        elif lane.threads < lane.most:
-            lane.threads += 1
-            threading.Thread(
-                target=self._worker, args=(lane,), name=f"headway-{lane.threads}", daemon=True
-            ).start()
+            return
+        lane.threads += 1
+        threading.Thread(
+            target=self._worker, args=(lane,), name=f"headway-{lane.threads}", daemon=True
+        ).start()
 
     def _worker(self, lane: Lane) -> None:
         try:
@@ -194,13 +204,6 @@ class ThreadedRun:
         if not self._drop(call):
             self._given_up.add(call)
             self._work.threads -= 1
-
-    def _cancel(self, call: int) -> None:
-        """
-        Nobody waits for a call: answer it, if no thread has begun it.
-        """
-        if self._drop(call):
-            self._handle(Failed(self.now(), call, CANCELLED))
 
     def _drop(self, number: int) -> bool:
         waiting = next((call for call in self._work.calls if call.id == number), None)

@@ -6,7 +6,6 @@ Their answers are recorded event by event, so that a replay needs no plug-in.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, Protocol, TypeVar
 
@@ -139,10 +138,10 @@ class PluginLookups:
         """
         if self.estimator is None:
             return self._keep(None)
-        seconds: float | None = self._ask("duration estimator", self.estimator.estimate, 1.0)
-        if seconds is not None and not 0 <= seconds < float("inf"):
+        seconds: Any = self._ask("duration estimator", self.estimator.estimate, 1.0)
+        if seconds is not None and not _is_duration(seconds):
             self._refuse("duration estimator", f"estimate returned {seconds!r}, not seconds")
-        return self._keep(seconds)
+        return self._keep(None if seconds is None else float(seconds))
 
     def observe(self, seconds: float) -> None:
         """
@@ -162,10 +161,12 @@ class PluginLookups:
     def _ask(self, kind: str, function: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return function(*arguments)
-        except Exception as error:
-            text = "".join(traceback.format_exception(error))
-            fault = Fault(where=kind, type=type(error).__name__, message=str(error), traceback=text)
-            raise LookupRaised(self._keep(fault)) from error
+        except (Exception, SystemExit) as error:  # a plug-in may raise anything
+            raise LookupRaised(self._keep(Fault.of(kind, error))) from error
+
+
+def _is_duration(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < float("inf")
 
 
 @attrs.define(eq=False)

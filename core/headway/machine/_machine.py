@@ -19,6 +19,7 @@ head's own scores.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, get_args
 
 from headway.backpressure import Backpressure
@@ -165,7 +166,7 @@ class Machine:
             self._tickets.next_straggler,
             self._scoring.next_deadline,
         )
-        known = [time for time in times if time is not None]
+        known = [time for time in times if time is not None and time < inf]
         return min(known) if known else None
 
     @property
@@ -403,9 +404,9 @@ class Machine:
             return self._scoring.over and self._finish()
         return (
             tickets.apply_ended(sweeping=sweeps.open is not None)
+            or self._look_after()
             or self._sweep()
             or sweeps.open_step()
-            or self._look_after()
             or self._fill()
             or self._rest()
         )
@@ -490,14 +491,17 @@ class Machine:
 
     def _unaffordable(self) -> bool:
         """
-        There is no call left for a score that is waited for: the run drains without it.
+        There is no call left for a score that is waited for: once nothing runs, the run goes on
+        without it.
         """
         state = self._state
         state.stop("max_calls")
         if self._tickets.flights or state.slots.running:
             return False
-        self._scoring.forgo()
-        self._sweeps.give_up()
+        if state.phase == "scoring":
+            self._scoring.forgo()
+        else:
+            state.halt("max_calls")
         return True
 
     def _rest(self) -> bool:

@@ -173,7 +173,7 @@ class Scoring:
             self.final = score
         elif requester[0] == "head":
             target = self.state.config.target_reward
-            self._reached = target is not None and score.mean >= target
+            self._reached |= target is not None and score.mean >= target
         elif requester == TEST:
             self.test = score
         self._close()

@@ -127,14 +127,21 @@ class State:
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card
 
-    def publish(self, head: Snapshot, cards: tuple[Card, ...]) -> None:
+    def adopt(self, head: Snapshot, cards: tuple[Card, ...] | None) -> None:
         """
-        Make an acknowledged version the head.
+        Make a version that the ledger has acknowledged the head.
+
+        Args:
+            head: The new head.
+            cards: What it is made of; None when somebody else committed it.
         """
         self.head = head
-        self.merger.committed(head.version, {key for card in cards for key in card.keys})
+        if cards is None:
+            self.merger.moved(head.version)
+        else:
+            self.merger.committed(head.version, {key for card in cards for key in card.keys})
         self.digest.commit(head.version, head.digest)
-        numbers = tuple(card.number for card in cards)
+        numbers = tuple(card.number for card in cards or ())
         self.out.append(Notify(HeadCommitted(now=self.now, head=head, cards=numbers)))
 
     def fault(self, fault: Fault) -> None:
@@ -144,21 +151,21 @@ class State:
         self.tally.faults.add(fault)
         self.out.append(Notify(FaultSeen(now=self.now, fault=fault)))
 
-    def plugin_fault(self, fault: Fault) -> None:
+    def plugin_fault(self, fault: Fault, of: str | None = None) -> None:
         """
-        Contain a plug-in's fault; the second in a row from one plug-in ends the run.
+        Contain a fault of one of a plug-in's methods; the second in a row ends the run.
         """
         self.fault(fault)
-        self.plugin_errors[fault.where] += 1
-        if self.plugin_errors[fault.where] >= 2:  # noqa: PLR2004 - the rule is "two in a row"
+        self.plugin_errors[of or fault.where] += 1
+        if self.plugin_errors[of or fault.where] >= 2:  # noqa: PLR2004 - the rule is "two in a row"
             self.stop("error", fault)
 
-    def plugin_worked(self, kind: str) -> None:
+    def plugin_worked(self, of: str) -> None:
         """
         A plug-in worked: its faults are no longer in a row.
         """
         if self.plugin_errors:
-            del self.plugin_errors[kind]
+            del self.plugin_errors[of]
 
     def stop(self, reason: str, fault: Fault | None = None) -> None:
         """
@@ -168,9 +175,17 @@ class State:
             self.stop_reason = reason
             self.error = fault
         if reason not in STOPS_DRAINING:
-            self.halted_by = self.halted_by or reason
+            self.halt(reason)
+        elif self.phase == "running":
+            self.phase = "draining"
+
+    def halt(self, reason: str) -> None:
+        """
+        Give up what is in flight or undecided, in a run that has been stopped.
+        """
+        self.halted_by = self.halted_by or reason
         if self.phase in ("running", "draining"):
-            self.phase = "halting" if self.halted_by else "draining"
+            self.phase = "halting"
 
     @property
     def running(self) -> bool:

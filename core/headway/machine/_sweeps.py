@@ -21,7 +21,6 @@ from headway.contracts import (
     Committed,
     Consume,
     Fault,
-    HeadCommitted,
     HeadMoved,
     Json,
     Measure,
@@ -38,6 +37,8 @@ from headway.machine._state import State
 from headway.merger import Sweep
 
 Awaiting: TypeAlias = Literal["plugin", "measure", "commit"]
+
+_STEP = "aggregator's step"
 
 MAX_RACES = 16
 """Commits lost in a row after which a step's cards are ``discarded(conflict)``."""
@@ -344,7 +345,7 @@ class Sweeps:
             return
         self._races = 0
         cards = tuple(sweep.survivors[n] for n in call.cards)
-        state.publish(Snapshot(value.version, call.artifact), cards)
+        state.adopt(Snapshot(value.version, call.artifact), cards)
         self._committed(step, call.cards)
 
     def _committed(self, step: OpenStep, cards: tuple[int, ...]) -> None:
@@ -357,7 +358,7 @@ class Sweeps:
             self.state.memory = step.memory
         step.memory = KEEP
         if self.state.phase == "halting":
-            self._abort()
+            self._abort("given-up")
         else:
             self._answer(self.state.head)
 
@@ -365,15 +366,13 @@ class Sweeps:
         state = self.state
         state.tally.commit_races += 1
         self._races += 1
-        state.head = head
-        state.merger.moved(head.version)
-        state.digest.commit(head.version, head.digest)
-        state.out.append(Notify(HeadCommitted(now=state.now, head=head, cards=())))
+        state.adopt(head, None)
+        self._retried = False
         if self._races >= MAX_RACES:
             self._races = 0
             self._discard_rest("conflict")
         self.again = True
-        self._abort()
+        self._abort("lost")
 
     def commit_failed(self, fault: Fault) -> None:
         """
@@ -381,7 +380,7 @@ class Sweeps:
         """
         assert self.step is not None
         self.step.commit = None
-        self._abort()
+        self._abort("error")
         self.state.fault(fault)
         self.state.stop("error", fault)
 
@@ -410,7 +409,7 @@ class Sweeps:
         step = sweep.step
         assert step is not None
         self._retried = False
-        self.state.plugin_worked("aggregator step")
+        self.state.plugin_worked(_STEP)
         if memory is not None:
             self.state.memory = memory
         if not step.asked:
@@ -447,12 +446,12 @@ class Sweeps:
             self._retried = True
             self.state.fault(fault)
             self.again = True
-            self._abort()
+            self._abort("error")
             return
         self._retried = False
         self._discard_rest("plugin_error")
         self._abort("error")
-        self.state.plugin_fault(attrs.evolve(fault, where="aggregator step"))
+        self.state.plugin_fault(fault, _STEP)
 
     def _discard_rest(self, reason: str) -> None:
         assert self.open is not None
@@ -465,7 +464,7 @@ class Sweeps:
         self.state.forget(("step", step.number))
         self.state.out.append(Abort(step.number))
 
-    def _abort(self, outcome: SweepOutcome = "returned") -> None:
+    def _abort(self, outcome: SweepOutcome) -> None:
         self._close_step()
         self._give_back()
         committed = self.open is not None and self.open.committed
@@ -484,10 +483,10 @@ class Sweeps:
         if step is not None and step.commit is not None:
             return
         if step is not None:
-            self._abort()
+            self._abort("given-up")
         else:
             self._give_back()
-            self._finish("returned")
+            self._finish("given-up")
 
     def _finish(self, outcome: SweepOutcome) -> None:
         sweep = self.open
@@ -498,7 +497,7 @@ class Sweeps:
         self.barren = 0 if sweep.committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.committed, stale=sweep.stale):
             self.refresh = True
-        if sweep.quiet and outcome == "returned" and not self.again:
+        if sweep.quiet and outcome == "returned":
             held = ", ".join(map(str, state.buffer.held))
             text = f"nothing runs, nothing can start, and the step decided none of the cards {held}"
             state.stop("stalled", Fault(where="aggregator", type="Stalled", message=text))
