@@ -16,6 +16,7 @@ from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
 from headway.contracts import Snapshot
 from headway.drivers._recovery import Recovery
+from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
 from headway.machine import Tick
 from headway.machine._budget import Budget
@@ -25,7 +26,7 @@ from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 from headway.merger import Merger
-from headway.testing import check
+from headway.testing import AuditError, check
 
 WITHIN = 2000
 """Schedules within which each bug must be found."""

@@ -257,8 +257,6 @@ class Auditor:
         if self.proposed.pop(notice.ticket, None) is not None:
             must(notice.completion == "ok", f"ticket {notice.ticket} failed and has a proposal")
             self.cards += 1
-            if at_head:
-                self.barren.discard(notice.task)
         elif notice.completion == "ok" and at_head:
             self.barren.add(notice.task)
 
