@@ -36,7 +36,8 @@ TYPE_IGNORE = re.compile(r"#\s*(?:type|pyright):\s*ignore\b(?P<rest>.*)")
 @cache
 def tracked() -> tuple[Path, ...]:
     """
-    Every file of the checkout that git does not ignore, tracked already or not yet.
+    Every file of the checkout that git does not ignore, tracked already or not yet; somebody's
+    virtual environment is none of the project's.
     """
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
@@ -44,7 +45,9 @@ def tracked() -> tuple[Path, ...]:
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("needs git and a checkout: it looks at the tracked files")
     names = done.stdout.decode().split("\0")
-    return tuple(p for name in names if name and (p := ROOT / name).is_file())
+    files = [p for name in names if name and (p := ROOT / name).is_file()]
+    foreign = {cfg.parent for cfg in files if cfg.name == "pyvenv.cfg"}
+    return tuple(p for p in files if foreign.isdisjoint(p.parents))
 
 
 def name_of(path: Path) -> str:
