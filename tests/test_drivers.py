@@ -10,7 +10,8 @@ from textwrap import dedent
 
 import pytest
 
-from headway import run
+from headway import Artifact, run
+from headway.builtins._memory_ledger import MemoryLedger
 from headway.testing import ToyDomain
 
 REAL = ("threads", "asyncio")
@@ -160,3 +161,27 @@ def test_no_thread_is_left(driver):
         thread.join(timeout=10)
 
     assert [] == [thread.name for thread in left if thread.is_alive()]
+
+
+class StuckLedger(MemoryLedger):
+    """A ledger whose commits never answer."""
+
+    def __init__(self, initial):
+        super().__init__(initial)
+        self.never = threading.Event()
+
+    def commit(self, *arguments, **more):
+        self.never.wait()
+        return super().commit(*arguments, **more)
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_a_commit_that_hangs(driver):
+    """It is waited for ``shutdown_grace`` after the stop and no longer; the run says so."""
+    ledger = StuckLedger(Artifact(ToyDomain().initial()))
+    result = run(ToyDomain(), driver=driver, ledger=ledger, max_seconds=0.2, shutdown_grace=0.2)
+    ledger.never.set()
+
+    assert "max_seconds" == result.stop_reason
+    assert ["commit"] == [failure.fault.where for failure in result.failures]
+    assert result.wallclock < 0.2 + 0.2 + 0.5

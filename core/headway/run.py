@@ -38,7 +38,7 @@ from headway.errors import ContractError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
-from headway.options import RunOptions, make_options
+from headway.options import PARTS, RunOptions, limits_remedy, make_options
 from headway.registry import Choice, Registry
 from headway.result import Result
 
@@ -60,6 +60,7 @@ class Prepared:
     engine: Engine
     started: Started
     recorder: Recorder
+    durations: Mapping[str, Any]
 
 
 def run(
@@ -127,7 +128,7 @@ def prepare(
     chosen = registry.describe("domain", domain_name or domain)
     if options.driver == "simulated":
         domain = domain.virtual()
-    splits, initial = _ask_domain(domain)
+    splits, initial, durations = _ask_domain(domain)
     config = _config(domain, splits, options)
     parts = _Parts.look_up(registry, options, initial, chosen)
     notes = _notes(options, config)
@@ -141,24 +142,27 @@ def prepare(
         limits=options.limits,
     )
     recorder = Recorder()
-    engine = _engine(domain, config, options, parts, splits, opening, journal)
-    engine.tell = _telling(domain.name, parts, registry, observers, recorder)
-    started = Started(0.0, parts.ledger.snapshot())
+    telling = _telling(domain.name, parts, registry, observers, recorder)
     return Prepared(
-        options=options, splits=splits, engine=engine, started=started, recorder=recorder
+        options=options,
+        splits=splits,
+        engine=_engine(domain, config, options, parts, splits, opening, telling, journal),
+        started=Started(0.0, parts.ledger.snapshot()),
+        recorder=recorder,
+        durations=durations if options.durations is None else options.durations,
     )
 
 
-def _ask_domain(domain: Domain) -> tuple[Splits, Artifact]:
+def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
     try:
-        splits, state = domain.tasks(), domain.initial()
+        splits, state, durations = domain.tasks(), domain.initial(), domain.durations()
         canonical_json(state)  # what is no JSON value is refused here, not in the middle of a run
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # user code may raise anything
         message = f"the domain {domain.name!r} cannot say its tasks and initial state: {error!r}"
         raise ContractError(message) from error
-    return splits, Artifact(state)
+    return splits, Artifact(state), durations
 
 
 def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
@@ -172,10 +176,11 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     interrupt.begin()
     engine, options = prepared.engine, prepared.options
     engine.tell(engine.opening)
-    own = options.durations
-    durations = engine.bench.domain.durations() if own is None else own
     drive = Drive(
-        slots=options.capacity, seed=options.seed, durations=durations, interrupt=interrupt
+        slots=options.capacity,
+        seed=options.seed,
+        durations=prepared.durations,
+        interrupt=interrupt,
     )
     try:
         DRIVE[options.driver](engine, prepared.started, drive)
@@ -206,22 +211,13 @@ class _Parts:
         cls, registry: Registry, options: RunOptions, initial: Artifact, domain: Choice
     ) -> _Parts:
         registry.freeze()
-        kinds = {
-            "aggregator": options.aggregator,
-            "policy": options.policy,
-            "sampler": options.sampler,
-            "estimator": options.estimator,
-            "executor": options.executor,
-            "ledger": options.ledger,
-        }
-        names = {"policy": "staleness policy", "estimator": "duration estimator"}
         made: dict[str, Any] = {}
         choices: dict[str, str] = {"domain": str(domain)}
         distributions = [domain.distribution]
-        for place, spec in kinds.items():
-            kind = names.get(place, place)
+        for option, kind in PARTS.items():
+            spec = getattr(options, option)
             more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
-            made[place] = registry.create(kind, spec, **more)
+            made[option] = registry.create(kind, spec, **more)
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
             distributions.append(choice.distribution)
@@ -281,8 +277,7 @@ def _check_target(domain: Domain, options: RunOptions) -> None:
 
 def _check_limits(options: RunOptions) -> None:
     if not options.limits:
-        remedy = "Give max_rollouts, max_calls, max_seconds, rounds, target_reward or patience."
-        raise OptionError("limits", None, f"Nothing would end this run. {remedy}")
+        raise OptionError("limits", None, f"Nothing would end this run. {limits_remedy()}")
 
 
 def _notes(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
@@ -333,7 +328,7 @@ def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
         async_ratio=options.async_ratio,
         batch=aggregator.batch,
         max_wait_rounds=options.max_wait_rounds,
-        resync="lag" if options.resync == "lag" else "commit",
+        resync=options.resync,
     )
 
 
@@ -344,6 +339,7 @@ def _engine(
     parts: _Parts,
     splits: Splits,
     opening: RunStarted,
+    telling: Telling,
     journal: Journal | None,
 ) -> Engine:
     lookups = PluginLookups(
@@ -373,7 +369,7 @@ def _engine(
             seed=options.seed,
             executor=parts.executor,
         ),
-        tell=Telling(()),
+        tell=telling,
         opening=opening,
         journal=journal,
         validate=options.validate,

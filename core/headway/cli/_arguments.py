@@ -67,7 +67,7 @@ class DomainHelp(argparse.Action):
         parser: argparse.ArgumentParser,
         namespace: argparse.Namespace,
         values: Any,  # noqa: ARG002 - argparse's signature
-        option_string: str | None = None,  # noqa: ARG002
+        option_string: str | None = None,  # noqa: ARG002 - argparse's signature
     ) -> NoReturn:
         """
         Print the help and end.

@@ -39,13 +39,14 @@ KEEP: Final = _Keep()
 
 
 def _artifact(candidate: Artifact | Snapshot) -> Artifact:
-    found: object = candidate.artifact if isinstance(candidate, Snapshot) else candidate
-    if not isinstance(found, Artifact):
-        message = (
-            f"{found!r} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
-        )
-        raise TypeError(message)
-    return found
+    return _is_artifact(candidate.artifact if isinstance(candidate, Snapshot) else candidate)
+
+
+def _is_artifact(found: object) -> Artifact:
+    if isinstance(found, Artifact):
+        return found
+    message = f"{found!r} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
+    raise TypeError(message)
 
 
 def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:

@@ -39,7 +39,7 @@ FAULTY_OBSERVER = 3
 """An observer that raises this often is not told any more."""
 
 
-def _no_hooks(notice: Notice) -> tuple[Exception, ...]:
+def _no_hooks(notice: Notice) -> tuple[BaseException, ...]:
     del notice
     return ()
 
@@ -55,7 +55,7 @@ class Telling:
     """
 
     observers: Sequence[Observer]
-    hooks: Callable[[Notice], tuple[Exception, ...]] = _no_hooks
+    hooks: Callable[[Notice], tuple[BaseException, ...]] = _no_hooks
     faults: FaultCount = attrs.field(factory=FaultCount, init=False)
     _errors: Counter[int] = attrs.field(factory=Counter[int], init=False)
 

@@ -51,7 +51,7 @@ class MachineConfig:
         max_calls: Paid calls to make, final scoring included.
         max_rounds: Windows to close (barrier only).
         max_seconds: Length of the whole run.
-        shutdown_grace: Seconds after ``max_seconds`` in which a commit on its way may still land.
+        shutdown_grace: Seconds after the stop in which a commit on its way may still land.
         target_reward: Held-out reward that ends the run.
         patience: Sweeps in a row without a commit that end the run.
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.

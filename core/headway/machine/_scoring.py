@@ -252,12 +252,13 @@ class Scoring:
         """
         When the run's time is up next.
         """
-        limit = self.state.config.max_seconds
-        if limit is None or self.state.phase == "finished":
+        state = self.state
+        if state.phase == "halting":
+            return self._grace_ends
+        limit = state.config.max_seconds
+        if limit is None or state.phase == "finished":
             return None
-        if self.state.phase in ("running", "draining"):
-            return self._search_ends(limit)
-        return limit if self.state.phase == "scoring" else limit + self.state.config.shutdown_grace
+        return limit if state.phase == "scoring" else self._search_ends(limit)
 
     def _search_ends(self, limit: float) -> float:
         return max(limit - self.kept_back, limit / 2)
@@ -277,5 +278,10 @@ class Scoring:
         """
         Whether even a commit on its way is not waited for any more.
         """
+        return self.state.now >= self._grace_ends
+
+    @property
+    def _grace_ends(self) -> float:
         limit = self.state.config.max_seconds
-        return limit is not None and self.state.now >= limit + self.state.config.shutdown_grace
+        stopped = self.state.halted_at if limit is None else min(self.state.halted_at, limit)
+        return stopped + self.state.config.shutdown_grace

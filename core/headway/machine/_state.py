@@ -67,6 +67,7 @@ class State:
     phase: Phase = "new"
     stop_reason: str | None = None
     halted_by: str | None = None
+    halted_at: float = 0.0
     error: Fault | None = None
     now: float = 0.0
     head: Snapshot = attrs.field(init=False)
@@ -186,6 +187,7 @@ class State:
         self.halted_by = self.halted_by or reason
         if self.phase in ("running", "draining"):
             self.phase = "halting"
+            self.halted_at = self.now
 
     @property
     def running(self) -> bool:

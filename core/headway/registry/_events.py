@@ -25,7 +25,7 @@ class EventHooks:
 
     plugins: tuple[Plugin, ...] = ()
 
-    def notify(self, notice: Notice) -> tuple[Exception, ...]:
+    def notify(self, notice: Notice) -> tuple[BaseException, ...]:
         """
         Tell every implementation of the notice's hook, if it has one.
 
@@ -37,14 +37,14 @@ class EventHooks:
         return tuple(error for errors in raised for error in errors)
 
 
-def _told(plugin: Plugin, hook: str | None, notice: Notice) -> list[Exception]:
-    errors: list[Exception] = []
+def _told(plugin: Plugin, hook: str | None, notice: Notice) -> list[BaseException]:
+    errors: list[BaseException] = []
     for implementation in plugin.implementations:
         if implementation.hook != hook:
             continue
         try:
             _refuse_coroutine(implementation.call(notice))
-        except Exception as error:  # noqa: BLE001 - handed back, the run goes on
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - handed back, the run goes on
             where = f"{plugin.origin.distribution} {plugin.origin.version}".strip()
             error.add_note(f"raised in hook {hook} of plug-in {plugin.origin.entry} ({where})")
             errors.append(error)

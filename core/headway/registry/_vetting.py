@@ -29,7 +29,9 @@ def implementations(plugin: object) -> tuple[Implementation, ...]:
     _check_shape(plugin)
     found = _registered(plugin)
     if not found:
-        raise ContractError("it implements no hook: mark its functions with @hookimpl, outside any class")
+        raise ContractError(
+            "it implements no hook: mark its functions with @hookimpl, outside any class"
+        )
     for hook, implementation in found:
         _check_signature(hook, implementation)
     return tuple(
