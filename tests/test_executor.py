@@ -39,11 +39,10 @@ def test_answers_and_errors_come_through_unchanged():
 
 def test_it_keeps_its_contract():
     """
-    It cannot cancel and says so; closing twice is harmless.
+    Closing it twice is harmless.
     """
     executor = ThreadExecutor()
     executor.close()
     executor.close()
 
     assert isinstance(executor, Executor)
-    assert not executor.can_cancel

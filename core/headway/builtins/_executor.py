@@ -16,13 +16,6 @@ class ThreadExecutor:
     outside, so work that overruns its deadline is left behind, not ended.
     """
 
-    @property
-    def can_cancel(self) -> bool:
-        """
-        False: Python stops no thread.
-        """
-        return False
-
     def run(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """
         Call the function.

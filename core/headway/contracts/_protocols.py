@@ -262,13 +262,6 @@ class Executor(Protocol):
     Runs one piece of work somewhere, on behalf of the thread that asks.
     """
 
-    @property
-    def can_cancel(self) -> bool:
-        """
-        Whether a running piece of work can really be stopped.
-        """
-        ...
-
     def run(self, function: Callable[..., Any], /, *arguments: Any) -> Any:
         """
         Run the function and return what it returns, or raise what it raises.
@@ -283,6 +276,4 @@ class Executor(Protocol):
 
 
 Observer: TypeAlias = Callable[[Any], None]
-"""Receives one notice at a time; see ``headway.contracts.notices``."""
-
-Options: TypeAlias = Mapping[str, Json]
+"""Receives one ``Notice`` at a time, on one thread."""

@@ -34,7 +34,6 @@ class Flight:
         work: What the aggregator's ``select`` asked for.
         source: What the rollout runs on.
         reserved: Calls still reserved for it.
-        straggles_at: When it becomes a straggler, on the run's clock; None without a prediction.
     """
 
     ticket: Ticket
@@ -43,7 +42,6 @@ class Flight:
     source: Snapshot
     reserved: int
     started: float
-    straggles_at: float | None
     ended: float = 0.0
     phase: Phase = "rollout"
     outcome: Outcome | None = None

@@ -289,13 +289,6 @@ class Measuring:
         """
         return self._memo.get(key[0], {}).get((key[1], key[2]))
 
-    @property
-    def queued(self) -> int:
-        """
-        How many scores are queued, those in the background included.
-        """
-        return len(self._queue) + len(self._background)
-
     def validate(self) -> None:
         """
         Assert what the module promises.

@@ -127,7 +127,7 @@ class Tickets:
             state.plugin_worked("sampler")
             self.queue.took(task)
         self.flights[ticket.number] = Flight(
-            ticket, task, work, source, state.config.calls_per_ticket, state.now, late
+            ticket, task, work, source, state.config.calls_per_ticket, state.now
         )
         self.running += 1
         if late is not None:
