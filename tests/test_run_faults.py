@@ -2,13 +2,16 @@
 What plug-ins and domains do wrong is contained, under every driver, and stands in the result.
 """
 
+import asyncio
 import sys
 import threading
 
 import pytest
 
 from headway import Artifact, Commit, Measure, Registry, run
-from headway.errors import ContractError, UsageError
+from headway.builtins._memory_ledger import MemoryLedger
+from headway.contracts import Committed, HeadMoved, Snapshot
+from headway.errors import ContractError, OptionError, UsageError
 from headway.testing import ToyDomain
 
 ALL = ("serial", "threads", "asyncio", "simulated")
@@ -218,3 +221,126 @@ def test_tasks_that_are_no_splits():
 
     with pytest.raises(ContractError, match=r"Splits\(train="):
         run(Listing(), max_rollouts=5)
+
+
+@everywhere
+@pytest.mark.parametrize("method", ["rollout", "propose", "measure"])
+def test_cancelled_in_a_domain(driver, method):
+    """``CancelledError`` in a domain's code is a failed call; no slot is lost with it."""
+
+    class Cancelling(ToyDomain):
+        pass
+
+    def cancel(self, *args, rng):
+        raise asyncio.CancelledError
+
+    setattr(Cancelling, method, cancel)
+    result = go(Cancelling(), driver, max_seconds=5)
+
+    assert {"CancelledError"} == {failure.fault.type for failure in result.failures}
+
+
+class Endless:
+    """An aggregator whose step never stops asking."""
+
+    batch = 1
+
+    def step(self, cards, context):
+        while True:
+            yield Measure((context.head,), context.held_out)
+
+
+@everywhere
+def test_a_step_that_never_ends(driver):
+    """It is closed after so many requests, and is the aggregator's fault."""
+    result = go(driver=driver, aggregator=Endless(), validate=False)
+
+    assert "error" == result.stop_reason
+    assert "requests" in result.error.message
+
+
+BAD_ANSWERS = {
+    "nothing": lambda: None,
+    "text": lambda: Committed("x"),
+    "the old version": lambda: Committed(0),
+    "no head": lambda: HeadMoved(None),
+    "a head with NaN": lambda: HeadMoved(Snapshot(1, Artifact(float("nan")))),
+}
+
+
+@everywhere
+@pytest.mark.parametrize("answer", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
+def test_a_ledger_that_answers_nonsense(driver, answer):
+    """It ends the run with an error; what was found until then stands in the result."""
+
+    class Odd(MemoryLedger):
+        def commit(self, *arguments, **more):
+            return answer()
+
+    ledger = Odd(Artifact(ToyDomain(n_keys=20).initial()))
+    result = go(driver=driver, ledger=ledger)
+
+    assert ("error", "commit") == (result.stop_reason, result.error.where)
+
+
+@everywhere
+def test_a_ledger_that_cannot_be_closed(driver):
+    """The finished result is not lost with it."""
+
+    class Ajar(MemoryLedger):
+        def close(self):
+            raise OSError("the door is stuck")
+
+    result = go(driver=driver, ledger=Ajar(Artifact(ToyDomain(n_keys=20).initial())))
+
+    assert "max_iters" == result.stop_reason
+    assert ["close"] == [failure.fault.where for failure in result.failures]
+
+
+def test_slow_observers_do_not_hold_up_a_run():
+    """They are told no more once the grace is over; the result is whole and says so."""
+
+    def slow(notice):
+        threading.Event().wait(0.02)
+
+    result = go(
+        driver="threads", observers=[slow], max_rollouts=None, max_seconds=0.2, shutdown_grace=0.2
+    )
+
+    assert "max_seconds" == result.stop_reason
+    assert ["TooSlow"] == [failure.fault.type for failure in result.failures]
+
+
+def test_a_simulation_that_time_cannot_end():
+    """Nothing takes time and only time would end it: refused, with the remedy."""
+
+    with pytest.raises(OptionError, match="give durations"):
+        run(ToyDomain(), driver="simulated", max_seconds=5)
+
+
+def test_no_thread_is_left_of_late_calls():
+    """Plain functions that overrun their deadline leave no thread behind once they have ended."""
+    for _ in range(5):
+        go(driver="asyncio", rollout_timeout=1e-9, eval_timeout=1e-9, validate=False)
+    left = [t for t in threading.enumerate() if t.name.startswith("headway")]
+    for thread in left:
+        thread.join(timeout=10)
+
+    assert [] == [thread.name for thread in left if thread.is_alive()]
+
+
+class Stubborn(ToyDomain):
+    """A coroutine that waits for a thread, which no cancellation ends."""
+
+    async def rollout(self, state, task, *, rng):
+        await asyncio.to_thread(self.never.wait)
+
+    never = threading.Event()
+
+
+def test_a_coroutine_that_does_not_die():
+    """The caller is not kept by it."""
+    result = go(Stubborn(), "asyncio", max_rollouts=None, max_seconds=0.3, shutdown_grace=0.1)
+    Stubborn.never.set()
+
+    assert "max_seconds" == result.stop_reason

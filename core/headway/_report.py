@@ -56,6 +56,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     no_log: tuple[LedgerEntry, ...] = ()
     files = _contained(engine, "render", lambda: dict(domain.render(state)), no_files)
     ledger_log = _contained(engine, "ledger", ledger.log, no_log)
+    _contained(engine, "close", engine.bench.close, None)
     return Result(
         state=copy.deepcopy(state),
         files=files,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -130,6 +131,7 @@ def prepare(
         domain = domain.virtual()
     splits, initial, durations = _ask_domain(domain)
     config = _config(domain, splits, options)
+    _check_clock(options, durations)
     parts = _Parts.look_up(registry, options, initial, chosen)
     notes = _notes(options, config)
     opening = RunStarted(
@@ -188,7 +190,8 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
         return build_result(engine, prepared.recorder)
     finally:
         interrupt.end()
-        engine.bench.close()
+        with suppress(Exception):  # what could not be closed stands in the result
+            engine.bench.close()
 
 
 @attrs.frozen(kw_only=True)
@@ -280,6 +283,16 @@ def _check_limits(options: RunOptions) -> None:
         raise OptionError("limits", None, f"Nothing would end this run. {limits_remedy()}")
 
 
+def _check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
+    """
+    Refuse a simulated run that only time would end while nothing takes any.
+    """
+    timeless = options.driver == "simulated" and not (options.durations or durations)
+    if timeless and set(options.limits) == {"max_seconds"}:
+        remedy = "Nothing takes time in this simulated run: give durations, or max_rollouts."
+        raise OptionError("max_seconds", options.max_seconds, remedy)
+
+
 def _notes(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     notes: list[str] = []
     held_out = len(config.held_out)
@@ -292,9 +305,25 @@ def _notes(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
         notes += _call_notes(config, config.max_calls)
     if options.durations is not None and options.driver != "simulated":
         notes.append(f"durations have no meaning under {options.driver} and are ignored")
-    if options.mode == "async" and options.rounds is not None:
-        notes.append(f"rounds={options.rounds} has no meaning in async mode and is ignored")
-    return tuple(notes)
+    return (*notes, *_idle_notes(options))
+
+
+def _idle_notes(options: RunOptions) -> list[str]:
+    """
+    Options that were set and mean nothing in the run's mode.
+    """
+    idle = {
+        "async": ("rounds", "round_size"),
+        # Without an alpha of its own, a policy takes the async ratio for it, in either mode.
+        "sync": ("resync", "max_wait_rounds", *(() if options.alpha is None else ("async_ratio",))),
+    }[options.mode]
+    defaults = {field.name: field.default for field in attrs.fields(RunOptions)}
+    held = {name: getattr(options, name) for name in idle}
+    return [
+        f"{name}={value} has no meaning in {options.mode} mode and is ignored"
+        for name, value in held.items()
+        if value != defaults[name]
+    ]
 
 
 def _call_notes(config: MachineConfig, max_calls: int) -> list[str]:

@@ -59,6 +59,15 @@ class Telling:
     faults: FaultCount = attrs.field(factory=FaultCount, init=False)
     _errors: Counter[int] = attrs.field(factory=Counter[int], init=False)
 
+    def cut(self) -> None:
+        """
+        Tell nobody any more but the first observer, who keeps the result: the others are too slow.
+        """
+        if len(self.observers) > 1:
+            late = "observers were so slow that the last notices were not told to them"
+            self.faults.add(Fault(where="observer", type="TooSlow", message=late))
+        self.observers, self.hooks = self.observers[:1], _no_hooks
+
     def __call__(self, notice: Notice) -> None:
         for place, observer in enumerate(self.observers):
             if self._errors[place] >= FAULTY_OBSERVER:
@@ -109,9 +118,13 @@ class Engine:
             self.machine.validate()
         return out
 
-    def feed(self, event: Event) -> list[Work]:
+    def feed(self, event: Event, now: Callable[[], float] | None = None) -> list[Work]:
         """
         Hand the machine one event, go on with the open step, and return the work that is left.
+
+        Args:
+            event: What happened.
+            now: The clock that a step's requests are dated by; by default it stands still.
         """
         work: list[Work] = []
         todo: deque[Event] = deque([event])
@@ -120,7 +133,7 @@ class Engine:
                 if isinstance(instruction, Run | Cancel | Abandon):
                     work.append(instruction)
                 elif isinstance(instruction, Resume):
-                    todo.append(self.steps.resume(instruction, event.now))
+                    todo.append(self.steps.resume(instruction, event.now if now is None else now()))
                 else:
                     self.settle(instruction)
         return work

@@ -6,21 +6,26 @@ from __future__ import annotations
 
 import copy
 import inspect
-import math
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from math import inf
 from typing import Any
 
 import attrs
 
 from headway.contracts import (
     Artifact,
+    Committed,
     Domain,
     Executor,
     Fault,
+    HeadMoved,
     Json,
     Ledger,
     Outcome,
     Proposal,
+    Snapshot,
     Task,
     canonical_json,
     content_digest,
@@ -49,6 +54,10 @@ _METHODS = {
     "measure": "measure",
 }
 """The domain's method behind each kind of call."""
+
+
+FAILURES = (Exception, SystemExit, CancelledError)
+"""What user code may raise without ending more than its call."""
 
 
 class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
@@ -100,7 +109,7 @@ class Workbench:
         """
         try:
             raw = self._in_place(call)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything; it is contained
+        except FAILURES as error:  # user code may raise anything; it is contained
             return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
         return self._checked(call, raw, now)
 
@@ -108,9 +117,10 @@ class Workbench:
         """
         Release what the parts hold; answers that come later find nobody.
         """
-        self.bridge.close()
-        self.executor.close()
-        self.ledger.close()
+        with ExitStack() as stack:
+            stack.callback(self.ledger.close)
+            stack.callback(self.executor.close)
+            stack.callback(self.bridge.close)
 
     async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
@@ -118,14 +128,14 @@ class Workbench:
         """
         try:
             raw = await self.raw(call)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in perform
+        except FAILURES as error:
             return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
         return self._checked(call, raw, now)
 
     def _checked(self, call: Call, raw: Any, now: Callable[[], float]) -> Done | Failed:
         try:
             return Done(now(), call.id, self.finish(call, raw))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in perform
+        except FAILURES as error:
             invalid = isinstance(error, InvalidValue)
             fault = Fault.of(call.kind, error, _task(call))
             return Failed(now(), call.id, fault, invalid=invalid)
@@ -184,8 +194,7 @@ class Workbench:
             return None if raw is None else self._proposal(raw, call.artifact)[0]
         if isinstance(call, RebaseCall):
             return self._rebased(raw, call.artifact)
-        value: CallValue = raw
-        return value
+        return _commit_answer(call, raw)
 
     def _rollout(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
         more = self._more("rollout", ("rollout", call.ticket.number), call.payload)
@@ -207,10 +216,10 @@ class Workbench:
 
     def _reward(self, raw: Any) -> float:
         low, high = self.domain.reward_range
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or math.isnan(raw):
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or raw != raw:  # noqa: PLR0124 - NaN
             message = f"the reward {raw!r} is no number"
             raise InvalidValue(message)
-        if not (low <= raw <= high and math.isfinite(raw)):
+        if not low <= raw <= high or raw in (inf, -inf):
             message = f"the reward {raw!r} is not within [{low:g}, {high:g}]"
             raise InvalidValue(message)
         return float(raw)
@@ -229,18 +238,35 @@ class Workbench:
         proposal = Proposal(
             diff=diff,
             digest=content_digest(diff),
-            keys=tuple(sorted(self.domain.keys(diff))),
+            keys=self._keys(diff),
             size=size,
             no_op=after == artifact,
             contract_breaking=self.domain.contract_breaking(diff),
         )
         return proposal, after
 
+    def _keys(self, diff: Json) -> tuple[str, ...]:
+        keys: Any = self.domain.keys(diff)
+        if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+            message = f"keys returned {keys!r}; it must return a tuple of strings"
+            raise InvalidValue(message)
+        return tuple(sorted(keys))
+
     def _rebased(self, diff: Json | None, artifact: Artifact) -> Rebased:
         if diff is None:
             return Rebased(proposal=None, artifact=None)
         proposal, after = self._proposal(diff, artifact)
         return Rebased(proposal=proposal, artifact=after)
+
+
+def _commit_answer(call: CommitCall, raw: Any) -> Committed | HeadMoved:
+    if isinstance(raw, Committed) and type(raw.version) is int and raw.version > call.expected:
+        return raw
+    moved: Any = raw.head if isinstance(raw, HeadMoved) else None
+    if isinstance(moved, Snapshot) and type(moved.version) is int and moved.digest:
+        return HeadMoved(moved)
+    message = f"the ledger answered a commit on version {call.expected} with {raw!r}"
+    raise ContractError(message)
 
 
 def _task(call: Call) -> str | None:

@@ -11,16 +11,19 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from queue import SimpleQueue
 
 import attrs
 
 from headway.drivers._engine import Engine, Work
-from headway.drivers._interrupt import Interrupt
+from headway.drivers._interrupt import SIGNALS, Interrupt
 from headway.drivers.serial import CANCELLED
 from headway.machine import Call, Cancel, Done, Event, Failed, Run, Started, Stop, Tick
+
+LINGER = 0.2
+"""Seconds that the caller waits, after the end, for the loop's own thread."""
 
 
 @attrs.define(eq=False)
@@ -43,6 +46,7 @@ class AsyncioRun:
         factory=SimpleQueue[tuple[Call, asyncio.Future[Done | Failed]] | None], init=False
     )
     _idle: int = attrs.field(default=0, init=False)
+    _threads: int = attrs.field(default=0, init=False)
     _timer: asyncio.TimerHandle | None = attrs.field(default=None, init=False)
     _loop: asyncio.AbstractEventLoop = attrs.field(init=False)
     _over: asyncio.Event = attrs.field(init=False)
@@ -60,16 +64,25 @@ class AsyncioRun:
             daemon=True,
         )
         thread.start()
+        while not ended.done():
+            wait((ended,), SIGNALS)
+        thread.join(LINGER)
         ended.result()
-        thread.join()
 
     def _serve(self, started: Started, interrupt: Interrupt, ended: Future[None]) -> None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
         try:
-            asyncio.run(self._main(started, interrupt))
+            loop.run_until_complete(self._main(started, interrupt))
         except BaseException as error:  # noqa: BLE001 - it is raised on the calling thread
             ended.set_exception(error)
         else:
             ended.set_result(None)
+        # The caller waits no longer; a coroutine that refuses to end keeps only this thread.
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(_gone())
+        loop.close()
 
     async def _main(self, started: Started, interrupt: Interrupt) -> None:
         self._loop = asyncio.get_running_loop()
@@ -79,9 +92,7 @@ class AsyncioRun:
             await self._over.wait()
         if self._timer is not None:
             self._timer.cancel()
-        for task in (*self._coroutines.values(), *self._others):
-            task.cancel()
-        for _ in range(self._idle):
+        for _ in range(self._threads):
             self._calls.put(None)
         if self._broken is not None:
             raise self._broken
@@ -95,7 +106,7 @@ class AsyncioRun:
     def _feed(self, event: Event) -> None:
         try:
             if not self._over.is_set():
-                self._dispatch(self.engine.feed(event))
+                self._dispatch(self.engine.feed(event, self.now))
         except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
             self._break(error)
 
@@ -138,6 +149,7 @@ class AsyncioRun:
         if self._idle:
             self._idle -= 1
         else:
+            self._threads += 1
             threading.Thread(target=self._worker, name="headway-worker", daemon=True).start()
         self._calls.put((call, future))
         return await future
@@ -174,3 +186,11 @@ class AsyncioRun:
     def _tick(self) -> None:
         self._timer = None
         self._feed(Tick(self.now()))
+
+
+async def _gone() -> None:
+    """
+    All other tasks have ended.
+    """
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)

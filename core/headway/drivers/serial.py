@@ -70,7 +70,7 @@ def run_serial(
             if not events:
                 events.append(stopping.perform(engine, queue.popleft(), now))
             while events:
-                events += _enqueue(queue, engine.feed(events.popleft()), now)
+                events += _enqueue(queue, engine.feed(events.popleft(), now), now)
 
 
 def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Event]:

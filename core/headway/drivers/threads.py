@@ -17,10 +17,11 @@ from queue import SimpleQueue
 import attrs
 
 from headway.drivers._engine import Engine
-from headway.drivers._interrupt import Interrupt
+from headway.drivers._interrupt import SIGNALS, Interrupt
 from headway.drivers.serial import CANCELLED
 from headway.machine import (
     Abandon,
+    Abort,
     Call,
     Cancel,
     CommitCall,
@@ -64,7 +65,9 @@ class ThreadedRun:
     now: Callable[[], float]
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _main: threading.Condition = attrs.field(init=False)
-    _todo: deque[Instruction] = attrs.field(factory=deque[Instruction], init=False)
+    _steps: deque[Instruction] = attrs.field(factory=deque[Instruction], init=False)
+    _notices: deque[Instruction] = attrs.field(factory=deque[Instruction], init=False)
+    _ended_at: float = attrs.field(default=0.0, init=False)
     _work: Lane = attrs.field(init=False)
     _commits: Lane = attrs.field(init=False)
     _given_up: set[int] = attrs.field(factory=set[int], init=False)
@@ -107,12 +110,15 @@ class ThreadedRun:
     def _serve(self, started: Started) -> None:
         with self._lock:
             self._handle(started)
+        grace = self.engine.machine.config.shutdown_grace
         while (instruction := self._next()) is not None:
             if isinstance(instruction, Resume):
                 answer = self.engine.steps.resume(instruction, self.now())
                 with self._lock:
                     self._handle(attrs.evolve(answer, now=self.now()))
             else:
+                if self._over and self.now() > self._ended_at + grace:
+                    self.engine.tell.cut()
                 self.engine.settle(instruction)
 
     def _next(self) -> Instruction | None:
@@ -120,16 +126,25 @@ class ThreadedRun:
         What the calling thread is to do next; None when the run is over.
         """
         with self._lock:
-            while not self._todo:
+            while True:
+                wait = self._until_due()
+                if self._steps:
+                    return self._steps.popleft()
+                if self._notices:
+                    return self._notices.popleft()
                 if self._over:
                     return None
-                wake_at = self.engine.machine.wake_at
-                wait = None if wake_at is None else wake_at - self.now()
-                if wait is not None and wait <= 0:
-                    self._handle(Tick(self.now()))
-                else:
-                    self._main.wait(None if wait is None else min(wait, threading.TIMEOUT_MAX))
-            return self._todo.popleft()
+                self._main.wait(min(wait, SIGNALS))
+
+    def _until_due(self) -> float:
+        """
+        Tell the machine the time if it wants to know it; the seconds until it does.
+        """
+        while not self._over and (wake_at := self.engine.machine.wake_at) is not None:
+            if wake_at > self.now():
+                return wake_at - self.now()
+            self._handle(Tick(self.now()))
+        return SIGNALS
 
     def _handle(self, event: Event) -> None:
         """
@@ -142,7 +157,7 @@ class ThreadedRun:
                 events += self._dispatch(instruction)
         if self.engine.finished:
             self._end()
-        if self._todo or self.engine.machine.wake_at != wake_at:
+        if self._steps or self._notices or self.engine.machine.wake_at != wake_at:
             self._main.notify()
 
     def _dispatch(self, instruction: Instruction) -> tuple[Event, ...]:
@@ -157,8 +172,10 @@ class ThreadedRun:
                 return (Failed(self.now(), instruction.call, CANCELLED),)
         elif isinstance(instruction, Abandon):
             self._abandon(instruction.call)
+        elif isinstance(instruction, Resume | Abort):
+            self._steps.append(instruction)
         else:
-            self._todo.append(instruction)
+            self._notices.append(instruction)
         return ()
 
     def _enqueue(self, lane: Lane, call: Call) -> None:
@@ -212,6 +229,7 @@ class ThreadedRun:
         return waiting is not None
 
     def _end(self) -> None:
-        self._over = True
+        if not self._over:
+            self._over, self._ended_at = True, self.now()
         for condition in (self._main, self._work.ready, self._commits.ready):
             condition.notify_all()

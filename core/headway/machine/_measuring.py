@@ -15,6 +15,7 @@ from typing import TypeAlias
 import attrs
 
 from headway.contracts import Artifact, Scores
+from headway.errors import InvariantError
 
 Key: TypeAlias = tuple[str, str, int]
 """(content digest, task, draw)."""
@@ -292,14 +293,20 @@ class Measuring:
     def validate(self) -> None:
         """
         Assert what the module promises.
+
+        Raises:
+            InvariantError: it does not hold.
         """
         missing = dict.fromkeys(self._wanted, 0)
         for item in self._items.values():
             for requester in item.waiters:
                 missing[requester] += 1
-        for requester, wanted in self._wanted.items():
-            assert missing[requester] == wanted.missing, (requester, wanted.missing)
         queued = [*self._queue, *self._background]
-        assert len(queued) == len(set(queued)), queued
-        assert {k for k, i in self._items.items() if i.call is None} == set(queued)
-        assert all(self._items[i.key] is i for i in self._by_call.values())
+        right = (
+            all(missing[r] == wanted.missing for r, wanted in self._wanted.items())
+            and len(queued) == len(set(queued))
+            and {k for k, i in self._items.items() if i.call is None} == set(queued)
+            and all(self._items[i.key] is i for i in self._by_call.values())
+        )
+        if not right:
+            raise InvariantError("what is wanted, queued and measured does not add up")

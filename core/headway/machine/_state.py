@@ -140,7 +140,8 @@ class State:
         if cards is None:
             self.merger.moved(head.version)
         else:
-            self.merger.committed(head.version, {key for card in cards for key in card.keys})
+            keys = {key for card in cards for key in card.keys}
+            self.merger.committed(head.version, keys or {"*"})
         self.digest.commit(head.version, head.digest)
         numbers = tuple(card.number for card in cards or ())
         self.out.append(Notify(HeadCommitted(now=self.now, head=head, cards=numbers)))

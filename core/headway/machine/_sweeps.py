@@ -40,6 +40,9 @@ Awaiting: TypeAlias = Literal["plugin", "measure", "commit"]
 
 _STEP = "aggregator's step"
 
+MAX_REQUESTS = 10_000
+"""Requests that one step may make; one that goes on asking would never end."""
+
 MAX_RACES = 16
 """Commits lost in a row after which a step's cards are ``discarded(conflict)``."""
 
@@ -277,6 +280,8 @@ class Sweeps:
         assert step is not None
         step.n += 1
         problem = self._problem(request)
+        if step.n > MAX_REQUESTS:
+            problem = f"a step made more than {MAX_REQUESTS} requests"
         if problem is not None:
             self.raised(Fault(where="aggregator", type="ContractError", message=problem))
             return
@@ -323,7 +328,7 @@ class Sweeps:
             return
         step.awaiting = "commit"
         number = state.next_call()
-        key = f"{state.config.seed}.{step.number}.{step.n}"
+        key = f"{state.config.seed}.{state.head.version}.{step.number}.{step.n}"
         call = CommitCall(number, key, state.head.version, request.candidate, request.cards)
         step.commit = call
         state.out.append(Run(call))

@@ -27,10 +27,7 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
     _sweep(state, sweeps)
     if not scoring.holds_back:
         _no_idle_slot(state, tickets, sweeps)
-    try:
-        state.measuring.validate()
-    except AssertionError as error:
-        raise InvariantError(f"measuring: {error}") from error
+    state.measuring.validate()
     if state.phase == "finished":
         _finished(state, tickets, sweeps)
     _must(scoring.final is None or state.phase in ("scoring", "finished"), "scored too early")
