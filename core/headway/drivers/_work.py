@@ -216,7 +216,7 @@ class Workbench:
 
     def _reward(self, raw: Any) -> float:
         low, high = self.domain.reward_range
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or raw != raw:  # noqa: PLR0124 - NaN
+        if isinstance(raw, bool) or not isinstance(raw, int | float) or raw != raw:  # noqa: PLR0124 - NaN differs from itself differs from itself differs from itself
             message = f"the reward {raw!r} is no number"
             raise InvalidValue(message)
         if not low <= raw <= high or raw in (inf, -inf):

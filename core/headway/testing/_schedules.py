@@ -50,8 +50,8 @@ MOST_EVENTS = 20_000
 FEWEST_EVENTS = 200
 """A seed's runs have at least this many events together."""
 
-_ROLLOUTS = {(False, True): (24, 29), (True, True): (37, 44)}
-"""Rollouts, by (erratic, noisy), that make about as many events as the others' 45 to 53."""
+_ROLLOUTS = {(False, True): (20, 25), (True, True): (31, 37)}
+"""Rollouts, by (erratic, noisy), that make about as many events as the others' 38 to 44."""
 
 _OPENING = RunStarted(
     run="toy", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
@@ -118,7 +118,7 @@ class Schedule:
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (45, 53))),
+            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44))),
             max_calls=rng.choice([None, None, None, rng.randint(180, 300)]),
             max_seconds=rng.choice([None, None, None, rng.uniform(40, 200)]),
             target=rng.choice([None, None, None, 1.0]),
@@ -412,7 +412,7 @@ def check(seed: int) -> int:
     for part in itertools.count():
         schedule = Schedule.draw(seed)
         if part:
-            more = 8 + (FEWEST_EVENTS - events) // 4
+            more = 6 + (FEWEST_EVENTS - events) // 4
             schedule = attrs.evolve(Schedule.draw(keyed_int(seed, "more", part)), max_rollouts=more)
         outcome = run_schedule(schedule)
         crash = 1 + keyed_int(schedule.seed, "crash") % (len(outcome.journal.rows) - 1)
