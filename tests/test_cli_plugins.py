@@ -165,7 +165,6 @@ def test_bad_input_is_one_line_and_exit_code_2(headway):
 
 
 WRONG = {
-    "": "the following arguments are required: COMMAND. See headway --help.",
     "plug-ins": "plug-ins: There is no such command. Did you mean 'plugins'? See headway --help.",
     "x": "x: There is no such command. See headway --help.",
     "plugins --jsno": (
@@ -199,6 +198,45 @@ def test_every_help_has_an_example(command, capsys):
 
     assert 0 == caught.value.code
     assert f"Example:\n  headway {command}" in capsys.readouterr().out
+
+
+def test_without_a_command_the_help_is_shown(capsys):
+    """
+    On standard error, since nothing was done: exit code 2.
+    """
+    assert 2 == main([])
+    told = capsys.readouterr()
+
+    assert "" == told.out
+    assert told.err.startswith("usage: headway ")
+
+
+def test_the_version_is_told(capsys):
+    """
+    That of the installed distribution.
+    """
+    from importlib.metadata import version
+
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+
+    assert 0 == caught.value.code
+    assert f"headway {version('headway')}\n" == capsys.readouterr().out
+
+
+def test_ctrl_c_before_a_run_is_one_line(monkeypatch, capsys):
+    """
+    While modules are imported, for instance.
+    """
+    from headway import cli
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_parser", interrupted)
+
+    assert 130 == main(["plugins"])
+    assert ("", "headway: interrupted\n") == capsys.readouterr()
 
 
 def test_other_warnings_are_shown_as_usual(monkeypatch, capsys):

@@ -46,7 +46,7 @@ def test_a_run_ends_with_report_files_and_what_to_try_next(letters, capsys):
     assert "letters: held-out reward 0.125 -> 1.000" in told.out
     assert "stopped because" in told.out
     assert "held-out reward over rollouts\n1.000 |" in told.out
-    assert "files in headway-runs/letters-0-1\n  artifact/letters.txt  1 lines" in told.out
+    assert "files in headway-runs/letters-0-1\n  artifact/letters.txt  1 line\n" in told.out
     assert "  headway run letters --mode sync\n    the same in rounds\n" in told.out
     assert "a domain that talks" not in told.out
     assert "sweep 1 " in told.err
@@ -71,7 +71,7 @@ def test_the_files_are_complete_and_nothing_else_is_there(letters):
 
 def test_a_run_says_first_what_it_will_do(letters, capsys):
     """
-    Mode, driver, seed, effective numbers, limits, plug-ins with their versions, where files go.
+    Mode, driver, seed, effective numbers, limits, the domain's version, where files go.
     """
     main(["run", "letters", "--workers", "3", "--slots", "5", "--max-calls", "900"])
     lines = capsys.readouterr().err.splitlines()
@@ -79,8 +79,21 @@ def test_a_run_says_first_what_it_will_do(letters, capsys):
 
     assert "  3 workers, 5 calls at once, async ratio 3; ends at max-calls 900" == lines[start + 1]
     assert "  domain: letters (headway-letters 2.5)" == lines[start + 2]
-    assert any(line.startswith("  staleness policy: guarded (headway ") for line in lines)
-    assert "  files go to headway-runs/letters-0-1" in lines
+    assert "  all other parts: the built-in ones" == lines[start + 3]
+    assert "  files go to headway-runs/letters-0-1" == lines[start + 4]
+    assert "measuring the baseline" == lines[start + 5]
+    assert "baseline: held-out reward 0.125" in lines
+
+
+def test_a_part_that_was_chosen_is_named(letters, capsys):
+    """
+    With its version; those that everybody has would only hide it.
+    """
+    main(["run", "letters", "--policy", "full"])
+    told = capsys.readouterr().err
+
+    assert "  staleness policy: full (headway " in told
+    assert "  aggregator: " not in told
 
 
 def test_virtual_time_is_called_virtual(letters, capsys):
@@ -103,6 +116,38 @@ def test_notes_are_told_before_the_run_and_not_as_warnings(letters, capsys):
     assert "  note: rounds=3 has no meaning in async mode and is ignored\n" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        "--round-size 3",
+        "--mode sync --resync lag",
+        "--mode sync --max-wait-rounds 2",
+        "--mode sync --async-ratio 5 --alpha 2",
+    ],
+)
+def test_options_without_a_meaning_in_the_mode_are_noted(letters, idle, capsys):
+    """
+    And the same options are no news in the other mode.
+    """
+    *mode, flag, value = idle.replace(" --alpha 2", "").split()
+    main(["run", "letters", "--max-rollouts", "8", *idle.split()])
+    name = flag[2:].replace("-", "_")
+    told = f"  note: {name}={value} has no meaning in {mode[-1] if mode else 'async'} mode"
+
+    assert told in capsys.readouterr().err
+    main(["run", "letters", "--max-rollouts", "8", flag, value, *([] if mode else ["--mode=sync"])])
+    assert "note: " not in capsys.readouterr().err
+
+
+def test_the_async_ratio_means_something_in_sync_mode_too(letters, capsys):
+    """
+    A policy that was given no alpha takes it instead.
+    """
+    main(["run", "letters", "--max-rollouts", "8", "--mode", "sync", "--async-ratio", "5"])
+
+    assert "note: " not in capsys.readouterr().err
 
 
 def test_json_is_one_object_with_the_fields_of_a_result(site, letters):
@@ -276,6 +321,32 @@ def test_a_reader_that_goes_away_is_no_error(site, letters, arguments):
     assert "BrokenPipe" not in done.stderr
     if arguments != ["--help"]:
         assert (letters / "headway-runs" / "letters-0-1" / "result.json").is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", [[], ["--json"], ["--help"]], ids=" ".join)
+def test_a_full_disk_is_one_line(site, letters, arguments):
+    """
+    It names the folder that holds the result nevertheless.
+    """
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "headway", "run", "letters", *arguments],
+            env={**os.environ, "PYTHONPATH": str(site)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    told = done.stderr.splitlines()[-1]
+
+    assert 1 == done.returncode
+    assert "Traceback" not in done.stderr
+    assert told.startswith("headway: error: cannot write to standard output: No space left")
+    if arguments != ["--help"]:
+        assert told.endswith("; the result is in headway-runs/letters-0-1")
+        assert Path("headway-runs/letters-0-1/result.json").is_file()
 
 
 def test_nobody_reads_anything(site, letters):

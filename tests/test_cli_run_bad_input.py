@@ -64,7 +64,12 @@ BAD_FLAGS = {
 BAD_FILES = {
     "n_workers = 0": f"study.toml: n_workers=0: {WHOLE} 1.",
     "n_workers = '4'": f"study.toml: n_workers='4': {WHOLE} 1.",
-    "workers = 4": "study.toml: there is no 'workers'. Did you mean 'n_workers'? The options of a",
+    "workers = 0": f"study.toml: n_workers=0: {WHOLE} 1.",
+    "workers = 4\nn_workers = 4": (
+        "study.toml: workers and n_workers are the same option. Give one of them."
+    ),
+    "wrkers = 4": "study.toml: there is no 'wrkers'. Did you mean 'workers'?",
+    "xyz = 4": "study.toml: there is no 'xyz'. The options of a run and tables: aggregator, ",
     "self_verify = 'no'": "study.toml: self_verify='no': Give true or false.",
     "policy = 3": "study.toml: policy=3: Give a name, in quotes.",
     "policy = 'ful'": "study.toml: policy: there is no staleness policy named 'ful'.",
@@ -167,6 +172,13 @@ def test_a_file_where_a_folder_should_be(letters, capsys):
     told = refused(["letters", "--out", "mine"], capsys)
 
     assert "--out='mine': This is a file: give a folder that is new or empty." == told
+
+
+def test_a_folder_without_a_name(letters, capsys):
+    """
+    An empty variable of a shell is not the folder that one is in.
+    """
+    assert "--out='': Give the name of a folder." == refused(["letters", "--out", ""], capsys)
 
 
 def test_nothing_would_end_the_run(install, letters, capsys):

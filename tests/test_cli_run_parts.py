@@ -6,23 +6,30 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import sys
+import time
 import tomllib
+from typing import get_args
 
 import attrs
 import pytest
 
 from headway import Domain, Outcome, Splits, Task, run
 from headway.cli._config_file import config_text, read_config
-from headway.cli._ending import REASONS, Ending, suggestions
+from headway.cli._ending import REASONS, Ending, suggestions, typed
 from headway.cli._output import COLUMNS, check_files, write
 from headway.cli._plot import plot
-from headway.cli._progress import LiveTable, PlainLines, progress, sweep_line
-from headway.contracts import FaultSeen, SweepDone, TicketEnded
+from headway.cli._progress import OUTCOMES, LiveTable, PlainLines, progress, sweep_line
+from headway.contracts import FaultSeen, RunStarted, SweepDone, SweepOutcome, TicketEnded
+from headway.drivers import Interrupt
 from headway.durations import parse_law
 from headway.errors import ContractError, HeadwayError
 from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
 from headway.options import RunOptions
+from headway.registry import Registry
 from headway.result import Result
+from headway.run import finish, prepare
 
 SWEEP = SweepDone(
     now=1.5,
@@ -116,19 +123,22 @@ def test_the_plot_has_its_size():
 
 def test_without_a_terminal_there_is_a_line_a_sweep():
     """
-    And nothing else; each one is written at once.
+    And before the first one how the reward begins; each one is written at once.
     """
     stream = io.StringIO()
     with progress(stream, RunOptions()) as display:
+        run(Counter(), mode="sync", driver="serial", max_rollouts=1, observers=[display])
         display(SWEEP)
         display(TicketEnded(now=2.0, ticket=1, task="a", completion="ok", reward=1.0))
-        display(attrs.evolve(SWEEP, sweep=4, reward=None))
-    lines = stream.getvalue().splitlines()
+        display(attrs.evolve(SWEEP, sweep=4, outcome="all-stale", reward=None))
+    first, *_, third, fourth = stream.getvalue().splitlines()
 
     assert isinstance(display, PlainLines)
-    assert 2 == len(lines)
-    assert sweep_line(SWEEP).rstrip() == lines[0]
-    assert ["sweep", "3", "committed", "version", "2", "reward", "0.750"] == lines[0].split()[:7]
+    assert "measuring the baseline" == first
+    assert sweep_line(SWEEP).rstrip() == third
+    assert ["sweep", "3", "committed", "reward", "0.750", "12", "rollouts"] == third.split()[:7]
+    assert fourth.startswith("sweep 4    all stale ")
+    assert len(fourth) <= 79
 
 
 def test_on_a_terminal_there_is_a_live_table():
@@ -150,9 +160,51 @@ def test_on_a_terminal_there_is_a_live_table():
     assert isinstance(display, LiveTable)
     assert "0.750" == rows["held-out reward"]
     assert "1 of 40" == rows["rollouts"]
+    assert "99" == rows["calls"]
     assert "1 committed" == rows["sweeps"]
     assert "2.0 (virtual)" == rows["seconds"]
     assert "held-out reward" in stream.getvalue()
+
+
+def test_the_table_asks_the_machine_for_what_no_notice_tells():
+    """
+    The first reward, the calls so far, and how many rollouts run.
+    """
+    options = RunOptions(mode="sync", driver="serial", max_rollouts=3)
+    prepared = prepare(Counter(), options, registry=Registry.discover())
+    table = LiveTable(io.StringIO(), options)
+    table.watch(prepared.engine.machine)
+
+    assert "measuring the baseline" == dict(table.rows())["held-out reward"]
+    result = finish(prepared, Interrupt())
+    rows = dict(table.rows())
+    assert "0.000" == rows["held-out reward"]
+    assert str(sum(result.calls.values())) == rows["calls"]
+
+
+def test_real_time_passes_between_notices():
+    """
+    Virtual time does not.
+    """
+    for driver, passes in (("threads", True), ("simulated", False)):
+        table = LiveTable(io.StringIO(), RunOptions(driver=driver))
+        table(
+            RunStarted(
+                run="a", mode="async", driver=driver, seed=0, choices={}, notes=(), limits={}
+            )
+        )
+        begun = table._seconds()
+        time.sleep(0.002)
+
+        assert passes == (begun < table._seconds())
+
+
+def test_every_outcome_has_plain_words():
+    """
+    Nobody has to look up what a line says.
+    """
+    assert set(get_args(SweepOutcome)) == set(OUTCOMES)
+    assert not [words for words in OUTCOMES.values() if "-" in words]
 
 
 def test_without_rich_a_terminal_gets_plain_lines(monkeypatch):
@@ -269,6 +321,88 @@ def test_suggestions_depend_on_the_result():
     ]
 
 
+def test_a_small_gain_at_the_end_is_no_reason_to_go_on():
+    """
+    Some gain is found nearly always: only more than a fiftieth of it all counts.
+    """
+    result = run(Counter(), mode="sync", driver="serial", max_rollouts=20)
+    last = attrs.evolve(SWEEP, rollouts=19, reward=0.901)
+    little = (attrs.evolve(SWEEP, rollouts=10, reward=0.9), last)
+    flat = attrs.evolve(result, history=little)
+    steep = attrs.evolve(result, history=(little[0], attrs.evolve(last, reward=0.95)))
+
+    assert "--max-rollouts" not in [word for more, _ in suggestions(flat) for word in more]
+    assert ["--max-rollouts", "40"] in [more for more, _ in suggestions(steep)]
+
+
+def test_a_simulation_without_durations_is_told_how_to_get_some():
+    """
+    Else its zero seconds are a riddle.
+    """
+    result = run(Counter(), driver="simulated", max_rollouts=4)
+    longer = attrs.evolve(result, wallclock=1.0)
+
+    assert ["--durations", "rollout=lognormal:1,1"] in [more for more, _ in suggestions(result)]
+    assert "--durations" not in [word for more, _ in suggestions(longer) for word in more]
+
+
+@pytest.mark.parametrize(
+    ("argument", "on_path", "words"),
+    [
+        (".venv/bin/headway", None, [".venv/bin/headway"]),
+        ("/opt/bin/headway", "/opt/bin/headway", ["headway"]),
+        ("core/headway/__main__.py", None, [sys.executable, "-m", "headway"]),
+        ("study.py", None, ["headway"]),
+    ],
+)
+def test_commands_are_named_as_they_were_typed(argument, on_path, words, monkeypatch):
+    """
+    What the shell does not find is no help.
+    """
+    monkeypatch.setattr("sys.argv", [argument])
+    monkeypatch.setattr("shutil.which", lambda name: on_path)
+
+    assert words == typed()
+
+
+def test_equal_failures_are_one_line_with_a_place(tmp_path):
+    """
+    However many tasks and calls they come from.
+    """
+
+    class Broken(Counter):
+        def rollout(self, state, task, *, rng=None):
+            if task.data % 2:
+                raise ZeroDivisionError("division by zero")
+            return super().rollout(state, task)
+
+        propose = rollout
+
+    result = run(Broken(), mode="sync", driver="serial", max_rollouts=20)
+    text = Ending(name="broken", bare=True, folder=tmp_path, result=result).text()
+    lines = [line for line in text.splitlines() if "ZeroDivisionError" in line]
+
+    assert 1 == len(lines)
+    assert re.fullmatch(
+        r"  failure   \d+ x rollout: ZeroDivisionError: division by zero \(\S+\.py:\d+\)", lines[0]
+    )
+    assert "result.json has all of them, with tracebacks\n" in text
+
+
+def test_a_narrow_terminal_has_a_narrow_plot(tmp_path, monkeypatch):
+    """
+    A line that is broken is no curve.
+    """
+    result = run(Counter(), mode="sync", driver="serial", max_rollouts=8)
+    ending = Ending(name="counter", bare=True, folder=tmp_path, result=result)
+    widths = {}
+    for columns in ("40", "300"):
+        monkeypatch.setenv("COLUMNS", columns)
+        widths[columns] = max(len(line) for line in ending.text().splitlines() if "|" in line)
+
+    assert {"40": 39, "300": 67} == widths
+
+
 def test_a_report_without_rewards_has_no_plot(tmp_path):
     """
     A run may end before its first head is measured.
@@ -279,7 +413,7 @@ def test_a_report_without_rewards_has_no_plot(tmp_path):
     )
     text = Ending(name="counter", bare=True, folder=tmp_path, result=nothing).text()
 
-    assert "held-out reward unknown -> unknown" in text
+    assert "counter: it ended before the held-out reward was measured\n" in text
     assert "over rollouts" not in text
     assert "  headway run counter\n    the whole run, from the start\n" in text
 

@@ -8,21 +8,24 @@ end, 143 ended by SIGTERM.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 from headway.cli._arguments import Parser
+from headway.cli._output import answer, let_go
 from headway.errors import HeadwayError, PluginWarning, UsageError
 
 __all__ = ["main"]
 
 _BROKEN_PIPE = 141
 """As a shell reports a process that SIGPIPE ended."""
+
+_INTERRUPTED = 130
+"""As a shell reports a process that Ctrl-C ended."""
 
 COMMANDS = ("headway.cli._run", "headway.cli._plugins")
 """
@@ -48,34 +51,64 @@ def main(argv: Sequence[str] | None = None) -> int:
             with _plain_warnings():
                 return _answer(argv)
         finally:
-            sys.stdout.flush()  # here, where an error can still be caught
+            _flush()  # here, where an error can still be caught
     except BrokenPipeError:  # plug-ins and domains cannot raise it: theirs are contained
         _let_go()
         return _BROKEN_PIPE
+    except KeyboardInterrupt:  # before a run began, or while plug-ins were listed
+        sys.stderr.write("headway: interrupted\n")
+        return _INTERRUPTED
 
 
 def _answer(argv: Sequence[str] | None) -> int:
     try:
-        arguments, extra = _parser().parse_known_args(argv)
+        parser = _parser()
+        arguments, extra = parser.parse_known_args(argv)
         if extra:
             arguments.parser.refuse(extra)
-        run: Callable[[argparse.Namespace], int] = arguments.run
+        run: Callable[[argparse.Namespace], int] | None = getattr(arguments, "run", None)
+        if run is None:
+            parser.print_help(sys.stderr)
+            return 2
         return run(arguments)
     except HeadwayError as error:
         sys.stderr.write(f"headway: error: {error}\n")
         return 2 if isinstance(error, UsageError) else 1
 
 
+def _flush() -> None:
+    try:
+        answer(sys.stdout, "")
+    except HeadwayError as error:
+        sys.stderr.write(f"headway: error: {error}\n")
+        sys.exit(1)
+
+
 def _let_go() -> None:
     """
-    Point a standard stream that still holds what nobody reads at nothing: the interpreter flushes
-    both when it ends, and complains.
+    Let go of the streams that nobody reads.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            let_go(stream)
+
+
+class _Version(argparse.Action):
+    """
+    ``--version``; the metadata is read only then.
+    """
+
+    def __call__(self, parser: argparse.ArgumentParser, *rest: Any) -> NoReturn:
+        """
+        Print the version and end.
+        """
+        del rest
+        from importlib.metadata import version
+
+        sys.stdout.write(f"headway {version('headway')}\n")
+        parser.exit(0)
 
 
 def _parser() -> Parser:
@@ -84,7 +117,9 @@ def _parser() -> Parser:
         description="Improvement loops without a round barrier.",
         epilog="Example:\n  headway run inflect",
     )
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    about = "show the version and end"
+    parser.add_argument("--version", action=_Version, nargs=0, help=about)
+    subparsers = parser.add_subparsers(metavar="COMMAND")
     for name in COMMANDS:
         import_module(name).add_parser(subparsers)
     return parser

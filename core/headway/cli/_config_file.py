@@ -15,9 +15,12 @@ from typing import Any, cast
 
 import attrs
 
-from headway.cli._flags import read_laws, unknown
-from headway.errors import UsageError
+from headway.cli._flags import SHORT, read_laws, unknown
+from headway.errors import UsageError, suggestion
 from headway.options import PARTS, RunOptions, option_names
+
+_ALIASES: Mapping[str, str] = {flag.removeprefix("--"): option for option, flag in SHORT.items()}
+"""Options that a file may also call by their flag."""
 
 
 @attrs.frozen(kw_only=True)
@@ -49,10 +52,11 @@ def read_config(path: str) -> ConfigFile:
     domain = _table(path, table, "domain")
     laws = _table(path, table, "durations")
     observers = _observers(path, table.pop("observers", []))
-    known = (*option_names(), "domain", "observers")
+    table = _under_own_names(path, table)
+    known = (*option_names(), "domain", "durations", "observers")
     for key, value in table.items():
         if key not in known:
-            raise unknown(path, key, known, "options of a run and tables")
+            raise _unknown(path, key, (*known, *_ALIASES))
         if key in PARTS and not isinstance(value, str):
             raise UsageError(f"{path}: {key}={value!r}: Give a name, in quotes.")
     if laws:
@@ -97,6 +101,20 @@ def _parsed(path: str) -> dict[str, Any]:
     except OSError as error:
         remedy = "Give a TOML file that can be read, or leave --config out."
         raise UsageError(f"--config {path}: {error.strerror}. {remedy}") from None
+
+
+def _under_own_names(path: str, table: Mapping[str, Any]) -> dict[str, Any]:
+    for alias, option in _ALIASES.items():
+        if alias in table and option in table:
+            raise UsageError(f"{path}: {alias} and {option} are the same option. Give one of them.")
+    return {_ALIASES.get(key, key): value for key, value in table.items()}
+
+
+def _unknown(path: str, key: str, known: Sequence[str]) -> UsageError:
+    # Who is told what was meant does not want to read all that might have been.
+    if hint := suggestion(key, known):
+        return UsageError(f"{path}: there is no {key!r}.{hint}")
+    return unknown(path, key, known, "options of a run and tables")
 
 
 def _table(path: str, table: dict[str, Any], name: str) -> dict[str, Any]:

@@ -4,15 +4,19 @@ What ``headway run`` says at the end: the result, the curve, the files, and what
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import attrs
 
 from headway.cli._plot import plot
 from headway.contracts import Fault
-from headway.result import Result
+from headway.result import Failure, Result
 
 REASONS = {
     "target_reward": "the target was reached",
@@ -31,7 +35,16 @@ REASONS = {
 _SHOWN_FILES = 12
 _SHOWN_FAILURES = 5
 _LATE = 0.75
-"""A commit in the rollouts after this share of them means that it was still improving."""
+_LATE_GAIN = 0.02
+"""
+More than this share of the whole gain in the rollouts after that share of them means that it was
+still improving.
+"""
+
+_WIDEST = 60
+_NARROWEST = 20
+_MARGIN = 8
+"""Columns of the plot itself, and beside it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -65,13 +78,12 @@ class Ending:
         result = self.result
         test = result.test_reward
         tested = "" if test is None else f"; {test:.3f} on the test tasks"
-        rewards = f"{_reward(result.baseline_reward)} -> {_reward(result.final_reward)}"
         virtual = " (virtual)" if result.driver == "simulated" else ""
         calls = ", ".join(f"{count} {kind}" for kind, count in result.calls.items() if count)
         reason = REASONS.get(result.stop_reason, result.stop_reason)
         lines = [
             "",
-            f"{self.name}: held-out reward {rewards}{tested}",
+            f"{self.name}: {_rewards(result)}{tested}",
             f"  stopped because {reason} ({result.stop_reason})",
             f"  rollouts  {result.rollouts}{_apart(result.completions)}",
             f"  calls     {sum(result.calls.values())}{f': {calls}' if calls else ''}",
@@ -82,13 +94,15 @@ class Ending:
         return "\n".join(lines) + "\n"
 
     def _curve(self, ascii_only: bool) -> str:
-        drawn = plot(curve(self.result), ascii_only=ascii_only)
+        room = shutil.get_terminal_size().columns - _MARGIN
+        width = max(_NARROWEST, min(_WIDEST, room))
+        drawn = plot(curve(self.result), width=width, ascii_only=ascii_only)
         return f"held-out reward over rollouts\n{drawn}\n" if drawn else ""
 
     def _files(self) -> str:
         files = self.result.files
         lines = [
-            f"  artifact/{name}  {text.count(chr(10))} lines"
+            f"  artifact/{name}  {_lines(text)}"
             for name, text in sorted(files.items())[:_SHOWN_FILES]
         ]
         if len(files) > _SHOWN_FILES:
@@ -97,17 +111,31 @@ class Ending:
         return "\n".join([f"files in {self.folder}", *lines]) + "\n"
 
     def _next(self) -> str:
-        start = ["headway", "run", self.name]
+        own = typed()
+        start = [*own, "run", self.name]
         if not self.bare:
             start += ["--config", str(self.folder / "config.toml")]
         tips = suggestions(self.result)
         commands = [(shlex.join([*start, *more]), why) for more, why in tips]
         if self.result.failed:
-            commands.append(("headway plugins --check", "whether an installed part is broken"))
+            check = shlex.join([*own, "plugins", "--check"])
+            commands.append((check, "whether an installed part is broken"))
         else:
-            commands.append(("headway plugins", "what else runs can be made of"))
+            commands.append((shlex.join([*own, "plugins"]), "what else runs can be made of"))
         lines = [f"  {command}\n    {why}" for command, why in commands]
         return "\n".join(["try next", *lines]) + "\n"
+
+
+def typed() -> list[str]:
+    """
+    How this command line was started, as words that the shell finds.
+    """
+    started = Path(sys.argv[0])
+    if shutil.which("headway") is not None:
+        return ["headway"]
+    if started.parts[-2:] == ("headway", "__main__.py"):
+        return [sys.executable, "-m", "headway"]
+    return [sys.argv[0]] if started.stem == "headway" else ["headway"]
 
 
 def curve(result: Result) -> list[tuple[float, float | None]]:
@@ -132,6 +160,9 @@ def suggestions(result: Result) -> list[tuple[list[str], str]]:
     if result.stop_reason == "max_iters" and _still_improving(result):
         more = str(2 * result.rollouts)
         tips.append((["--max-rollouts", more], "it was still improving: twice the rollouts"))
+    if result.driver == "simulated" and result.wallclock == 0:
+        law = ["--durations", "rollout=lognormal:1,1"]
+        tips.append((law, "no durations were given, so nothing took time: now rollouts do"))
     if result.mode == "async":
         tips.append((["--mode", "sync"], "the same in rounds"))
     else:
@@ -149,22 +180,60 @@ def told(fault: Fault) -> str:
     A fault on one line.
     """
     task = "" if fault.task is None else f" on task {fault.task!r}"
-    return f"{fault.where}{task}: {fault.type}: {' '.join(fault.message.split())}"
+    return f"{fault.where}{task}: {_raised(fault)}"
+
+
+def _raised(fault: Fault) -> str:
+    places = re.findall(r'^ *File "(.+)", line (\d+)', fault.traceback, re.MULTILINE)
+    place = f" ({Path(places[-1][0]).name}:{places[-1][1]})" if places else ""
+    return f"{fault.type}: {' '.join(fault.message.split())}{place}"
 
 
 def _failures(result: Result) -> list[str]:
-    shown = result.failures[:_SHOWN_FAILURES]
-    lines = [f"  failure   {failure.count} x {told(failure.fault)}" for failure in shown]
-    if len(result.failures) > len(shown):
-        lines.append(
-            f"  failure   {len(result.failures) - len(shown)} other kinds: see result.json"
-        )
+    """
+    What went wrong, once for each type and message: it may have done so on every task.
+    """
+    groups: dict[tuple[str, str], list[Failure]] = {}
+    for failure in result.failures:
+        groups.setdefault((failure.fault.type, failure.fault.message), []).append(failure)
+    lines = [f"  failure   {_group(group)}" for group in list(groups.values())[:_SHOWN_FAILURES]]
+    if len(groups) > _SHOWN_FAILURES:
+        lines.append(f"  failure   {len(groups) - _SHOWN_FAILURES} other kinds")
+    if groups:
+        lines.append("            result.json has all of them, with tracebacks")
     return lines
 
 
+def _group(failures: Iterable[Failure]) -> str:
+    first, *others = failures
+    if not others:
+        return f"{first.count} x {told(first.fault)}"
+    counts: Counter[str] = Counter()
+    for failure in (first, *others):
+        counts[failure.fault.where] += failure.count
+    where = ", ".join(f"{count} x {place}" for place, count in counts.items())
+    return f"{where}: {_raised(first.fault)}"
+
+
 def _still_improving(result: Result) -> bool:
-    late = _LATE * result.rollouts
-    return any(sweep.committed and sweep.rollouts >= late for sweep in result.history)
+    known = [(x, y) for x, y in curve(result)[:-1] if y is not None]
+    before = [y for x, y in known if x < _LATE * result.rollouts]
+    if not before:
+        return False
+    first, last = known[0][1], known[-1][1]
+    return last - before[-1] > _LATE_GAIN * (last - first) > 0
+
+
+def _rewards(result: Result) -> str:
+    if result.baseline_reward is None and result.final_reward is None:
+        return "it ended before the held-out reward was measured"
+    rewards = f"{_reward(result.baseline_reward)} -> {_reward(result.final_reward)}"
+    return f"held-out reward {rewards}"
+
+
+def _lines(text: str) -> str:
+    count = text.count("\n")
+    return f"{count} line{'' if count == 1 else 's'}"
 
 
 def _reward(reward: float | None) -> str:

@@ -7,12 +7,13 @@ A file is written under another name and then renamed, so that none is ever half
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, TextIO
 
 from headway.errors import ContractError, HeadwayError, OptionError
 from headway.result import Result
@@ -49,6 +50,8 @@ def claim(out: str | None, *, name: str, seed: int) -> Path:
     """
     if out is None:
         return _next_free(f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{seed}")
+    if not out:
+        raise OptionError("--out", out, "Give the name of a folder.")
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise OptionError("--out", out, "This is a file: give a folder that is new or empty.")
@@ -95,6 +98,40 @@ def write_result(folder: Path, result: Result) -> None:
         write(folder, f"artifact/{name}", text)
 
 
+def answer(stream: TextIO, text: str, *, kept: str = "") -> None:
+    """
+    Write all of an answer, now.
+
+    Args:
+        stream: Standard output.
+        text: The answer.
+        kept: Where else it can be found, as the end of a sentence.
+
+    Raises:
+        BrokenPipeError: nobody reads it.
+        HeadwayError: it cannot be written; the stream is let go of.
+    """
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        let_go(stream)
+        reason = f"cannot write to standard output: {error.strerror}"
+        raise HeadwayError(f"{reason}{kept}") from error
+
+
+def let_go(stream: TextIO) -> None:
+    """
+    Point a standard stream that holds what cannot be written at nothing: the interpreter flushes it
+    when it ends, and complains.
+    """
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
+
+
 def check_files(files: Mapping[Any, Any]) -> None:
     """
     Refuse a rendered file that is no text or would lie elsewhere.
@@ -116,9 +153,9 @@ def curve_text(result: Result) -> str:
     """
     rows: Iterable[tuple[object, ...]] = (
         (
-            *(sweep.rollouts, sweep.calls, f"{sweep.now:.6f}", sweep.sweep, sweep.outcome),
+            *(sweep.rollouts, sweep.calls, f"{sweep.now:.6g}", sweep.sweep, sweep.outcome),
             *(sweep.considered, sweep.committed, sweep.stale, sweep.version),
-            "" if sweep.reward is None else sweep.reward,
+            "" if sweep.reward is None else f"{sweep.reward:.6g}",
         )
         for sweep in result.history
     )

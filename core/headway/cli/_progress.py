@@ -4,17 +4,34 @@ What ``headway run`` shows while it runs: a live table on a terminal, else one p
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self, TextIO
 
 import attrs
 
-from headway.contracts import FaultSeen, Notice, SweepDone, TicketEnded
-from headway.options import RunOptions
+from headway.contracts import FaultSeen, Notice, RunStarted, SweepDone, SweepOutcome, TicketEnded
+from headway.machine import Machine, Statistics
+from headway.options import PARTS, RunOptions
 
 REFRESHES = 8
 """How often a second the live table is drawn."""
+
+OUTCOMES: Mapping[SweepOutcome, str] = {
+    "committed": "committed",
+    "below-threshold": "no gain",
+    "carried": "unsure yet",
+    "all-stale": "all stale",
+    "all-dropped": "all dropped",
+    "returned": "waiting",
+    "lost": "overtaken",
+    "error": "failed",
+    "given-up": "given up",
+}
+"""Everything that a sweep may come to, in plain words."""
+
+_WIDTH = max(map(len, OUTCOMES.values()))
 
 
 def opening_text(name: str, options: RunOptions, choices: Mapping[str, str], limits: str) -> str:
@@ -34,7 +51,7 @@ def opening_text(name: str, options: RunOptions, choices: Mapping[str, str], lim
     lines = [
         f"{name}: {options.mode} mode, {options.driver} driver, seed {options.seed}",
         f"  {effective}",
-        *(f"  {kind}: {choice}" for kind, choice in choices.items()),
+        *_parts(options, choices),
     ]
     if options.driver == "simulated":
         lines.append("  time is virtual: seconds are what the durations add up to, nobody waits")
@@ -50,13 +67,15 @@ def progress(stream: TextIO, options: RunOptions) -> PlainLines | LiveTable:
     return PlainLines(stream)
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class PlainLines:
     """
-    Writes one line a sweep.
+    Writes one line a sweep, and before the first one how the reward begins.
     """
 
     stream: TextIO
+    _machine: Machine | None = attrs.field(default=None, init=False)
+    _began: bool = attrs.field(default=False, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -64,24 +83,47 @@ class PlainLines:
     def __exit__(self, *raised: object) -> None:
         pass
 
+    def watch(self, machine: Machine) -> None:
+        """
+        Ask this machine for what no notice tells.
+        """
+        self._machine = machine
+
     def __call__(self, notice: Notice) -> None:
         """
         Write a line when a sweep is done.
         """
-        if isinstance(notice, SweepDone):
-            self.stream.write(sweep_line(notice))
-            self.stream.flush()
+        if isinstance(notice, RunStarted):
+            self._write("measuring the baseline\n")
+        elif isinstance(notice, SweepDone):
+            self._begin()
+            self._write(sweep_line(notice))
+        elif isinstance(notice, TicketEnded):
+            self._begin()
+
+    def _begin(self) -> None:
+        baseline = _baseline(self._machine)
+        if not self._began and baseline is not None:
+            self._began = True
+            self._write(f"baseline: held-out reward {baseline:.3f}\n")
+
+    def _write(self, line: str) -> None:
+        self.stream.write(line)
+        self.stream.flush()
 
 
 @attrs.define(eq=False)
 class LiveTable:
     """
-    Keeps what the table shows; whoever draws it may be on another thread.
+    Keeps what the table shows; Rich draws it on a thread of its own, so that time is seen to pass
+    while calls take long.
     """
 
     stream: TextIO
     options: RunOptions
     _live: Any = attrs.field(default=None, init=False)
+    _machine: Machine | None = attrs.field(default=None, init=False)
+    _begun: float | None = attrs.field(default=None, init=False)
     last: SweepDone | None = attrs.field(default=None, init=False)
     now: float = attrs.field(default=0.0, init=False)
     tickets: Counter[str] = attrs.field(factory=Counter[str], init=False)
@@ -100,15 +142,23 @@ class LiveTable:
     def __exit__(self, *raised: object) -> None:
         self._live.stop()
 
+    def watch(self, machine: Machine) -> None:
+        """
+        Ask this machine for what no notice tells.
+        """
+        self._machine = machine
+
     def __call__(self, notice: Notice) -> None:
         """
         Keep what is new.
         """
-        if isinstance(notice, TicketEnded):
+        if isinstance(notice, RunStarted):
+            self._begun = time.monotonic()
+        elif isinstance(notice, TicketEnded):
             self.tickets[notice.completion] += 1
         elif isinstance(notice, SweepDone):
             self.last = notice
-            self.sweeps[notice.outcome] += 1
+            self.sweeps[OUTCOMES[notice.outcome]] += 1
         elif isinstance(notice, FaultSeen):
             self.faults += 1
         self.now = getattr(notice, "now", self.now)
@@ -117,17 +167,19 @@ class LiveTable:
         """
         The table's lines: what, and how much.
         """
-        last = self.last
-        most = self.options.max_rollouts
+        counts = _counted(self._machine)
+        ended, most = sum(dict(self.tickets).values()), self.options.max_rollouts
+        running = f", {counts.in_flight} running" if counts and counts.in_flight else ""
+        calls = sum(counts.calls.values()) if counts else self.last.calls if self.last else 0
         return [
-            ("held-out reward", _reward(last.reward if last else None)),
-            ("version", str(last.version if last else 0)),
-            ("rollouts", f"{sum(self.tickets.values())}{f' of {most}' if most else ''}"),
+            ("held-out reward", self._rewards()),
+            ("version", str(self.last.version if self.last else 0)),
+            ("rollouts", f"{ended}{f' of {most}' if most else ''}{running}"),
             ("ended", _counts(self.tickets)),
             ("sweeps", _counts(self.sweeps)),
-            ("calls", str(last.calls if last else 0)),
+            ("calls", str(calls)),
             ("faults", str(self.faults)),
-            ("seconds", f"{self.now:.1f}{_virtual(self.options)}"),
+            ("seconds", f"{self._seconds():.1f}{_virtual(self.options)}"),
         ]
 
     def draw(self) -> Any:
@@ -143,16 +195,59 @@ class LiveTable:
             table.add_row(what, much)
         return table
 
+    def _rewards(self) -> str:
+        baseline = _baseline(self._machine)
+        reward = self.last.reward if self.last else None
+        if reward is None:
+            return "measuring the baseline" if baseline is None else f"{baseline:.3f}"
+        return f"{reward:.3f}" if baseline is None else f"{baseline:.3f} -> {reward:.3f}"
+
+    def _seconds(self) -> float:
+        if self._begun is None or self.options.driver == "simulated":
+            return self.now
+        return time.monotonic() - self._begun
+
 
 def sweep_line(sweep: SweepDone) -> str:
     """
     A sweep in one line.
     """
     return (
-        f"sweep {sweep.sweep:<5} {sweep.outcome:<15} version {sweep.version:<4} "
-        f"reward {_reward(sweep.reward)}  rollouts {sweep.rollouts:<5} calls {sweep.calls:<6} "
-        f"{sweep.now:.2f} s\n"
+        f"sweep {sweep.sweep:<4} {OUTCOMES[sweep.outcome]:<{_WIDTH}}  reward {_reward(sweep.reward)}"
+        f"  {sweep.rollouts:>5} rollouts  {sweep.calls:>6} calls  {sweep.now:>7.2f} s\n"
     )
+
+
+def _parts(options: RunOptions, choices: Mapping[str, str]) -> list[str]:
+    """
+    The plug-ins that somebody chose, and one line for those that everybody has.
+    """
+    usual = dict(_usual(options))
+    shown = {kind: held for kind, held in choices.items() if not _built_in(held, usual.get(kind))}
+    lines = [f"  {kind}: {choice}" for kind, choice in shown.items()]
+    return lines if len(shown) == len(choices) else [*lines, "  all other parts: the built-in ones"]
+
+
+def _usual(options: RunOptions) -> Iterable[tuple[str, str]]:
+    """
+    The default of each kind of part.
+    """
+    defaults = {field.name: field.default for field in attrs.fields(type(options))}
+    return ((kind, str(defaults[option])) for option, kind in PARTS.items())
+
+
+def _built_in(choice: str, name: str | None) -> bool:
+    return name is not None and choice.startswith(f"{name} (headway ")
+
+
+def _counted(machine: Machine | None) -> Statistics | None:
+    # A machine that has not begun has no head to count from.
+    return None if machine is None or machine.phase == "new" else machine.statistics()
+
+
+def _baseline(machine: Machine | None) -> float | None:
+    score = None if machine is None else machine.scoring.baseline
+    return None if score is None else score.mean
 
 
 def _lag(options: RunOptions) -> str:

@@ -21,7 +21,7 @@ from headway.cli._arguments import DomainHelp
 from headway.cli._config_file import config_text
 from headway.cli._ending import Ending, told
 from headway.cli._flags import add_flags, flag_of
-from headway.cli._output import PARENT, check_files, claim, write, write_result
+from headway.cli._output import PARENT, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
 from headway.contracts import Domain
@@ -156,6 +156,7 @@ def _watched(study: Study, interrupt: Interrupt) -> Result:
     text = opening_text(study.settings.name, options, opening.choices, _limits(options))
     notes = "".join(f"  note: {note}\n" for note in opening.notes)
     sys.stderr.write(f"{text}{notes}  files go to {study.folder}\n")
+    study.display.watch(study.prepared.engine.machine)
     with study.display:
         return finish(study.prepared, interrupt)
 
@@ -166,15 +167,21 @@ def _limits(options: RunOptions) -> str:
 
 def _report(study: Study, result: Result, stdout: TextIO, *, as_json: bool) -> None:
     if as_json:
-        stdout.write(json.dumps(result.to_json(), allow_nan=False) + "\n")
+        text = json.dumps(result.to_json(), allow_nan=False) + "\n"
     else:
-        ending = Ending(
+        text = Ending(
             name=study.settings.name,
             bare=study.settings.bare,
             folder=study.folder,
             result=result,
-        )
-        stdout.write(ending.text(ascii_only=not _has_blocks(stdout.encoding)))
+        ).text(ascii_only=not _has_blocks(stdout.encoding))
+    try:
+        answer(stdout, text, kept=f"; the result is in {study.folder}")
+    finally:
+        _say_why(result)
+
+
+def _say_why(result: Result) -> None:
     if result.failed and result.error is not None:
         sys.stderr.write(f"headway: error: the run failed: {told(result.error)}\n")
 
