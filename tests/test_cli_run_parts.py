@@ -10,6 +10,7 @@ import re
 import sys
 import time
 import tomllib
+from contextlib import redirect_stdout
 from typing import get_args
 
 import attrs
@@ -164,6 +165,27 @@ def test_on_a_terminal_there_is_a_live_table():
     assert "1 committed" == rows["sweeps"]
     assert "2.0 (virtual)" == rows["seconds"]
     assert "held-out reward" in stream.getvalue()
+
+
+def test_what_a_domain_prints_stands_above_the_table(monkeypatch):
+    """
+    Whole lines, although the command has pointed standard output elsewhere.
+    """
+    pytest.importorskip("rich")
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    with redirect_stdout(stream), progress(stream, RunOptions()):
+        print("a domain that talks")
+        assert sys.stdout is not stream
+
+    assert "\na domain that talks\n" in re.sub(
+        r"\x1b\[[0-9;?]*[A-Za-z]|\r", "\n", stream.getvalue()
+    )
 
 
 def test_the_table_asks_the_machine_for_what_no_notice_tells():
