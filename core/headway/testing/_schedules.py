@@ -412,7 +412,7 @@ def check(seed: int) -> int:
     for part in itertools.count():
         schedule = Schedule.draw(seed)
         if part:
-            more = 6 + (FEWEST_EVENTS - events) // 4
+            more = 3 + (FEWEST_EVENTS - events) // 5
             schedule = attrs.evolve(Schedule.draw(keyed_int(seed, "more", part)), max_rollouts=more)
         outcome = run_schedule(schedule)
         crash = 1 + keyed_int(schedule.seed, "crash") % (len(outcome.journal.rows) - 1)
