@@ -133,7 +133,10 @@ class RunOptions:
     rollout_timeout: float | None = _number("seconds for a rollout or proposal", None, above=0)
     eval_timeout: float | None = _number("seconds for a measurement", None, above=0)
     shutdown_grace: float = _number(
-        "seconds after the stop in which a commit on its way may still land", 2.0, least=0, below=math.inf
+        "seconds after the stop in which a commit on its way may still land",
+        2.0,
+        least=0,
+        below=math.inf,
     )
     straggler_factor: float = _number("times the prediction that make a straggler", 3.0, above=0)
     max_worker_errors: int = _count("failures borne while nothing has succeeded", 3)
