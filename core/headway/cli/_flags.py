@@ -87,16 +87,21 @@ def read_laws(laws: Iterable[tuple[str, Any, str]]) -> dict[str, Law]:
     return found
 
 
-def split_pair(flag: str, text: str) -> tuple[str, str]:
+def split_pair(flag: str, text: str, form: str = "KEY=VALUE") -> tuple[str, str]:
     """
     The two halves of ``key=value``.
+
+    Args:
+        flag: The flag that the text was given to.
+        text: What was given.
+        form: How to write it, for the error.
 
     Raises:
         OptionError: the text is no such pair.
     """
     key, equals, value = text.partition("=")
     if not key or not equals:
-        raise OptionError(flag, text, "Write it as KEY=VALUE.")
+        raise OptionError(flag, text, f"Write it as {form}.")
     return key, value
 
 
@@ -138,7 +143,8 @@ def _value(option: str, given: Any) -> Any:
     types = _types(option)
     if option == "durations":
         flag = flag_of(option)
-        return read_laws((*split_pair(flag, pair), flag) for pair in given)
+        form = "KIND=LAW, such as rollout=lognormal:1,1"
+        return read_laws((*split_pair(flag, pair, form), flag) for pair in given)
     if isinstance(given, bool):
         return given
     if int in types:
