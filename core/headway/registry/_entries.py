@@ -90,9 +90,13 @@ def _entry(point: EntryPoint) -> Entry:
 
 
 def _facts(distribution: Distribution | None) -> tuple[str, str, tuple[str, ...]]:
+    """
+    Name, version and requirements; ``unknown`` where the METADATA is missing or damaged.
+    """
     try:
-        facts = distribution and (distribution.name, distribution.version, distribution.requires)
-    except (KeyError, TypeError, UnicodeDecodeError):  # its METADATA is missing or damaged
-        facts = None
-    name, number, requires = facts or ("unknown", "unknown", None)
-    return (str(name), str(number), tuple(requires or ()))
+        if distribution is None or not {"Name", "Version"} <= set(distribution.metadata):
+            return ("unknown", "unknown", ())
+        requires = tuple(distribution.requires or ())
+    except (KeyError, TypeError, UnicodeDecodeError):
+        return ("unknown", "unknown", ())
+    return (str(distribution.name), str(distribution.version), requires)
