@@ -186,12 +186,13 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     )
     try:
         DRIVE[options.driver](engine, prepared.started, drive)
-        interrupt.end()
-        return build_result(engine, prepared.recorder)
+    except BaseException:
+        with suppress(Exception):  # what the run raised is told, not what could not be closed
+            engine.bench.close()
+        raise
     finally:
         interrupt.end()
-        with suppress(Exception):  # what could not be closed stands in the result
-            engine.bench.close()
+    return build_result(engine, prepared.recorder)
 
 
 @attrs.frozen(kw_only=True)

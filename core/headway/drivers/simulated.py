@@ -28,16 +28,12 @@ from headway.machine import (
     Done,
     Event,
     Failed,
-    ProposeCall,
-    RolloutCall,
     Run,
     Started,
     Stop,
     Tick,
-    VerifyCall,
+    TicketCall,
 )
-
-_OF_TICKETS = (RolloutCall, ProposeCall, VerifyCall)
 
 Delivery: TypeAlias = tuple[float, Event]
 """Seconds after the call's start, and the event that arrives then."""
@@ -74,7 +70,7 @@ def draw_seconds(durations: Mapping[str, Law], seed: int, call: Call) -> float:
     law = durations.get("rollout" if call.kind == "verify" else call.kind)
     if law is None:
         return 0.0
-    which = call.ticket.number if isinstance(call, _OF_TICKETS) else call.id
+    which = call.ticket.number if isinstance(call, TicketCall) else call.id
     return law.draw(keyed_unit(seed, "duration", call.kind, which))
 
 

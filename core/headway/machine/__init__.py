@@ -12,6 +12,7 @@ from headway.machine._calls import (
     RebaseCall,
     Rebased,
     RolloutCall,
+    TicketCall,
     VerifyCall,
 )
 from headway.machine._config import MachineConfig
@@ -83,6 +84,7 @@ __all__ = [
     "StepStart",
     "Stop",
     "Tick",
+    "TicketCall",
     "VerifyCall",
     "Yielded",
 ]

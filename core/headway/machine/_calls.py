@@ -24,52 +24,48 @@ from headway.contracts import (
 
 
 @attrs.frozen
-class RolloutCall:
+class TicketCall:
+    """
+    One of the calls that a ticket makes, one after the other.
+    """
+
+    paid: ClassVar[bool] = True
+
+    id: int
+    ticket: Ticket
+    artifact: Artifact
+    task: str
+    payload: Json
+
+
+@attrs.frozen
+class RolloutCall(TicketCall):
     """
     Try an artifact on a task.  Gives an ``Outcome``.
     """
 
     kind: ClassVar[str] = "rollout"
-    paid: ClassVar[bool] = True
-
-    id: int
-    ticket: Ticket
-    artifact: Artifact
-    task: str
-    payload: Json
 
 
 @attrs.frozen
-class ProposeCall:
+class ProposeCall(TicketCall):
     """
     Suggest a change to an artifact after a rollout.  Gives a ``Proposal`` or None.
     """
 
     kind: ClassVar[str] = "propose"
-    paid: ClassVar[bool] = True
 
-    id: int
-    ticket: Ticket
-    artifact: Artifact
-    task: str
-    payload: Json
     outcome: Outcome
 
 
 @attrs.frozen
-class VerifyCall:
+class VerifyCall(TicketCall):
     """
     Try an artifact with a change applied, on the change's own task.  Gives an ``Outcome``.
     """
 
     kind: ClassVar[str] = "verify"
-    paid: ClassVar[bool] = True
 
-    id: int
-    ticket: Ticket
-    artifact: Artifact
-    task: str
-    payload: Json
     diff: Json
 
 

@@ -31,10 +31,8 @@ from headway.machine._calls import (
     Call,
     CommitCall,
     MeasureCall,
-    ProposeCall,
     RebaseCall,
-    RolloutCall,
-    VerifyCall,
+    TicketCall,
 )
 from headway.machine._config import STOPS_UNSCORED, MachineConfig
 from headway.machine._events import (
@@ -293,10 +291,10 @@ class Machine:
             return
         self._state.slots.end(event.call)
         value: Any = event.value
-        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+        if isinstance(call, TicketCall):
             self._tickets.done(call.ticket.number, value)
         elif isinstance(call, MeasureCall):
-            self._scoring.ended(call.id)
+            self._scoring.ended(call.id, scored=True)
             self._scored(self._state.measuring.done(call.id, value))
         elif isinstance(call, RebaseCall):
             self._sweeps.rebased(call.card.number, value)
@@ -324,7 +322,7 @@ class Machine:
         self._give_up_call(call, event.fault, "invalid" if event.invalid else "failed")
 
     def _give_up_call(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
-        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+        if isinstance(call, TicketCall):
             self._tickets.failed(call.ticket.number, completion, fault)
             return
         if isinstance(call, CommitCall):
@@ -336,6 +334,7 @@ class Machine:
         if isinstance(call, RebaseCall):
             self._sweeps.rebase_failed(call.card.number)
             return
+        self._scoring.ended(call.id, scored=False)
         for requester in measuring.failed(call.id, late=completion == "timeout"):
             if requester[0] in ("step", "verify"):
                 self._sweeps.unmeasured(requester)
@@ -440,7 +439,7 @@ class Machine:
             return False
         self._scoring.follow_head()
         config = state.config
-        if sweeps.open is None and self._scoring.target_reached():
+        if sweeps.open is None and self._scoring.target_reached:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")

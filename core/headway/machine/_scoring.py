@@ -54,6 +54,7 @@ class Scoring:
     _baseline_reserve: int = attrs.field(default=0, init=False)
     _final_reserve: int = attrs.field(default=0, init=False)
     _followed: int = attrs.field(default=-1, init=False)
+    _known: int = attrs.field(default=-1, init=False)
     _reached: bool = attrs.field(default=False, init=False)
     _began: dict[int, float] = attrs.field(factory=dict[int, float], init=False)
     _seconds: float = attrs.field(default=0.0, init=False)
@@ -107,12 +108,12 @@ class Scoring:
         """
         self._began[call] = self.state.now
 
-    def ended(self, call: int) -> None:
+    def ended(self, call: int, *, scored: bool) -> None:
         """
-        A measurement ended well.
+        A measurement ended; only those that gave a score count.
         """
-        began = self._began.pop(call, None)
-        if began is not None:
+        began = self._began.pop(call)
+        if scored:
             self._seconds += self.state.now - began
             self._timed += 1
 
@@ -124,18 +125,17 @@ class Scoring:
         than it can be scored would never be held against the target.
         """
         state = self.state
-        followed = ("head", self._followed)
-        if state.config.target_reward is None or state.measuring.waits(followed):
+        target, version = state.config.target_reward, state.head.version
+        if target is None or self._known == version:
             return
-        version = state.head.version
-        if self._followed == version:
-            return
-        self._followed = version
-        requester = ("head", version)
-        if state.measuring.want(
-            requester, (state.head.artifact,), state.config.held_out, range(1), background=True
-        ):
-            self.measured(requester)
+        reward = state.head_reward()
+        if reward is not None:
+            self._known = version
+            self._reached |= reward >= target
+        elif self._followed != version and not state.measuring.waits(("head", self._followed)):
+            self._followed = version
+            wanted = (state.head.artifact,), state.config.held_out, range(1)
+            state.measuring.want(("head", version), *wanted, background=True)
 
     @property
     def holds_back(self) -> bool:
@@ -145,15 +145,12 @@ class Scoring:
         ordered = self.state.gate.ordered and self.state.running
         return ordered and self.state.measuring.waits(("head", self._followed))
 
+    @property
     def target_reached(self) -> bool:
         """
-        Whether a head's held-out reward is known and at the target.
+        Whether a head's held-out reward is known to be at the target.
         """
-        target = self.state.config.target_reward
-        if target is None:
-            return False
-        reward = self.state.head_reward()
-        return self._reached or (reward is not None and reward >= target)
+        return self._reached
 
     def measured(self, requester: Requester) -> None:
         """

@@ -24,7 +24,7 @@ from headway.contracts import (
 )
 from headway.gate import Gate
 from headway.machine._budget import Budget
-from headway.machine._calls import Call
+from headway.machine._calls import Call, TicketCall
 from headway.machine._config import STOPS_DRAINING, MachineConfig
 from headway.machine._digest import RunDigest
 from headway.machine._instructions import Abandon, Cancel, Instruction, Notify, Run
@@ -35,9 +35,6 @@ from headway.machine._tally import Tally
 from headway.merger import Merger
 
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
-
-ROLLOUT_KINDS = ("rollout", "propose", "verify")
-"""The calls that a ticket makes, one after the other."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -91,8 +88,8 @@ class State:
         """
         Start a call in a free slot; a paid one has been reserved before.
         """
-        rollout = call.kind in ROLLOUT_KINDS
-        timeout = self.config.rollout_timeout if rollout else self.config.eval_timeout
+        of_ticket = isinstance(call, TicketCall)
+        timeout = self.config.rollout_timeout if of_ticket else self.config.eval_timeout
         self.slots.start(call, None if timeout is None else self.now + timeout)
         if call.paid:
             self.budget.spend()

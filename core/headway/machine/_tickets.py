@@ -14,9 +14,11 @@ from heapq import heappop, heappush
 import attrs
 
 from headway.contracts import (
+    Artifact,
     Card,
     CompletionKind,
     Fault,
+    Json,
     Outcome,
     Proposal,
     Snapshot,
@@ -132,10 +134,14 @@ class Tickets:
         self.running += 1
         if late is not None:
             heappush(self._stragglers, (late, ticket.number))
-        self._start(
-            self.flights[ticket.number],
-            RolloutCall(state.next_call(), ticket, source.artifact, task, work.payload),
-        )
+        flight = self.flights[ticket.number]
+        self._start(flight, RolloutCall(*self._common(flight, source.artifact)))
+
+    def _common(
+        self, flight: Flight, artifact: Artifact
+    ) -> tuple[int, Ticket, Artifact, str, Json]:
+        number = self.state.next_call()
+        return number, flight.ticket, artifact, flight.task, flight.work.payload
 
     def _start(self, flight: Flight, call: Call) -> None:
         flight.reserved -= 1
@@ -163,15 +169,7 @@ class Tickets:
             self._end(flight, "ok")
             return
         flight.phase = "propose"
-        call = ProposeCall(
-            state.next_call(),
-            flight.ticket,
-            base.artifact,
-            flight.task,
-            flight.work.payload,
-            value,
-        )
-        self._start(flight, call)
+        self._start(flight, ProposeCall(*self._common(flight, base.artifact), value))
 
     def _note_solved(self, flight: Flight) -> None:
         if flight.work.parent is None:
@@ -198,15 +196,7 @@ class Tickets:
             self._end(flight, "ok")
             return
         flight.phase = "verify"
-        call = VerifyCall(
-            state.next_call(),
-            flight.ticket,
-            base.artifact,
-            flight.task,
-            flight.work.payload,
-            value.diff,
-        )
-        self._start(flight, call)
+        self._start(flight, VerifyCall(*self._common(flight, base.artifact), value.diff))
 
     def _verified(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)

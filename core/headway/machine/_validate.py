@@ -5,9 +5,9 @@ Every invariant that ties the machine's parts together.
 from __future__ import annotations
 
 from headway.errors import InvariantError
-from headway.machine._calls import CommitCall
+from headway.machine._calls import CommitCall, TicketCall
 from headway.machine._scoring import Scoring
-from headway.machine._state import ROLLOUT_KINDS, State
+from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 from headway.machine._tickets import Tickets
 
@@ -57,7 +57,7 @@ def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(len(state.slots.running) <= config.slots, "more calls run than there are slots")
     running = [f.phase != "ended" for f in tickets.flights.values()].count(True)
     _must(running == tickets.running <= config.n_workers, "more rollouts run than workers")
-    called = [call.kind in ROLLOUT_KINDS for call in state.slots.running.values()].count(True)
+    called = [isinstance(call, TicketCall) for call in state.slots.running.values()].count(True)
     _must(running == called, "a ticket's call is lost, or its slot freed twice")
     _must(running == tickets.workers.busy, "a worker place is lost or used twice")
     carried = len(state.buffer.carried)

@@ -49,6 +49,7 @@ from headway.machine import (
     Run,
     Started,
     StepStart,
+    TicketCall,
     VerifyCall,
     Yielded,
 )
@@ -200,7 +201,7 @@ class Auditor:
     def _abandoned(self, instruction: Abandon) -> None:
         call = self.outstanding.pop(instruction.call, None)
         must(call is not None, f"call {instruction.call} is given up and does not run")
-        if isinstance(call, RolloutCall | ProposeCall | VerifyCall):
+        if isinstance(call, TicketCall):
             self.proposed[call.ticket.number] = None
 
     def _resumed(self, instruction: Resume) -> None:
