@@ -452,7 +452,8 @@ def test_a_lost_commit_runs_the_step_again(name, mode, driver):
     witness = Witness(OPTIMIZERS[name][0]())
     result = go(name, mode, driver, witness, ledger=contested(name))
 
-    assert result.commit_races >= 4
+    # How often the head moves, and so how often it is contested, is up to the threads.
+    assert result.commit_races >= (1 if driver == "threads" and mode == "async" else 4)
     assert result.commit_races == witness.begun - witness.ended
     assert () == result.failures
     assert (start + goal) / 2 < result.final_reward
