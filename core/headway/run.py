@@ -144,11 +144,11 @@ def prepare(
         limits=options.limits,
     )
     recorder = Recorder()
-    telling = _telling(domain.name, parts, registry, observers, recorder)
+    telling = _telling(domain.name, parts, registry, observers)
     return Prepared(
         options=options,
         splits=splits,
-        engine=_engine(domain, config, options, parts, splits, opening, telling, journal),
+        engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
         started=Started(0.0, parts.ledger.snapshot()),
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
@@ -177,9 +177,7 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
     """
     interrupt.begin()
     engine, options = prepared.engine, prepared.options
-    engine.tell(engine.opening)
     drive = Drive(
-        slots=options.capacity,
         seed=options.seed,
         durations=prepared.durations,
         interrupt=interrupt,
@@ -369,6 +367,7 @@ def _engine(
     parts: _Parts,
     splits: Splits,
     opening: RunStarted,
+    recorder: Recorder,
     telling: Telling,
     journal: Journal | None,
 ) -> Engine:
@@ -399,6 +398,7 @@ def _engine(
             seed=options.seed,
             executor=parts.executor,
         ),
+        recorder=recorder,
         tell=telling,
         opening=opening,
         journal=journal,
@@ -411,12 +411,11 @@ def _telling(
     parts: _Parts,
     registry: Registry,
     observers: Iterable[Observer | str],
-    recorder: Recorder,
 ) -> Telling:
     asked = tuple(observers)
     named = [registry.describe("observer", o).distribution for o in asked if isinstance(o, str)]
     hooks = registry.hooks_for((*parts.distributions, *filter(None, named)))
-    given = (registry.create("observer", o) for o in asked)
+    given = tuple(registry.create("observer", o) for o in asked)
     log = log_observer(run)
-    first = (recorder,) if log is None else (recorder, log)
-    return Telling((*first, *given), hooks.notify)
+    told = given if log is None else (log, *given)
+    return Telling(told, hooks.notify) if hooks.wanted else Telling(told)

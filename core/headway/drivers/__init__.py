@@ -5,6 +5,7 @@ Drivers: all clocks, threads and I/O live here.
 from __future__ import annotations
 
 import time
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,16 +36,16 @@ class Drive:
     What a driver needs to know beside its run.
 
     Args:
-        slots: Calls at once.
         seed: Orders what happens at the same virtual moment.
         durations: Laws by kind of work, for the simulated driver.
         interrupt: What Ctrl-C goes to.
+        home: The running loop of whoever awaits the run, for its coroutines.
     """
 
-    slots: int
     seed: int
     durations: Mapping[str, Any]
     interrupt: Interrupt
+    home: AbstractEventLoop | None = None
 
 
 def _clock() -> Callable[[], float]:
@@ -55,24 +56,28 @@ def _clock() -> Callable[[], float]:
 def _serial(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.serial import run_serial
 
+    engine.announce(engine.opening)
     run_serial(engine, started, _clock(), drive.interrupt)
 
 
 def _threads(engine: Engine, started: Started, drive: Drive) -> None:
-    from headway.drivers.threads import ThreadedRun
+    from headway.drivers.concurrent import ConcurrentRun
 
-    ThreadedRun(engine, drive.slots, _clock()).run(started, drive.interrupt)
+    run = ConcurrentRun(engine=engine, now=_clock(), home=drive.home)
+    run.run(started, drive.interrupt)
 
 
 def _asyncio(engine: Engine, started: Started, drive: Drive) -> None:
-    from headway.drivers.asyncio import AsyncioRun
+    from headway.drivers.concurrent import ConcurrentRun
 
-    AsyncioRun(engine, _clock()).run(started, drive.interrupt)
+    run = ConcurrentRun(engine=engine, now=_clock(), home=drive.home, steps_on_loop=True)
+    run.run(started, drive.interrupt)
 
 
 def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.simulated import run_simulated
 
+    engine.announce(engine.opening)
     run_simulated(
         engine,
         started,

@@ -59,14 +59,20 @@ class Telling:
     faults: FaultCount = attrs.field(factory=FaultCount, init=False)
     _errors: Counter[int] = attrs.field(factory=Counter[int], init=False)
 
+    @property
+    def wanted(self) -> bool:
+        """
+        Whether there is anybody to be told.
+        """
+        return bool(self.observers) or self.hooks is not _no_hooks
+
     def cut(self) -> None:
         """
-        Tell nobody any more but the first observer, who keeps the result: the others are too slow.
+        Tell nobody any more: they are too slow.
         """
-        if len(self.observers) > 1:
-            late = "observers were so slow that the last notices were not told to them"
-            self.faults.add(Fault(where="observer", type="TooSlow", message=late))
-        self.observers, self.hooks = self.observers[:1], _no_hooks
+        late = "observers were so slow that the last notices were not told to them"
+        self.faults.add(Fault(where="observer", type="TooSlow", message=late))
+        self.observers, self.hooks = (), _no_hooks
 
     def __call__(self, notice: Notice) -> None:
         for place, observer in enumerate(self.observers):
@@ -92,7 +98,9 @@ class Engine:
         lookups: Its look-ups, whose answers go to the journal.
         steps: Runs the aggregator's steps.
         bench: Performs calls.
+        recorder: Keeps what the result shows; told every notice at once.
         tell: Tells observers.
+        opening: The first notice.
         journal: Keeps every event, when there is one.
         validate: Whether to assert every invariant after every event.
     """
@@ -101,6 +109,7 @@ class Engine:
     lookups: Lookups
     steps: StepHost
     bench: Workbench
+    recorder: Observer
     tell: Telling
     opening: RunStarted
     journal: Journal | None = None
@@ -143,11 +152,18 @@ class Engine:
         Carry out an instruction that needs no answer.
         """
         if isinstance(instruction, Notify):
-            self.tell(instruction.notice)
+            self.announce(instruction.notice)
         elif isinstance(instruction, Abort):
             self.steps.abort(instruction.step)
         else:
             assert isinstance(instruction, Finish)
+
+    def announce(self, notice: Notice) -> None:
+        """
+        Tell the recorder, then the observers.
+        """
+        self.recorder(notice)
+        self.tell(notice)
 
     @property
     def finished(self) -> bool:

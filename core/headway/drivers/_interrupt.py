@@ -25,14 +25,6 @@ Some launchers pass on a signal that the terminal has sent to everybody already.
 """
 
 
-SIGNALS = 1.0
-"""
-Seconds after which a waiting thread looks up, for a signal that came just before it began to wait.
-
-The interpreter sees such a signal only once the wait has ended.
-"""
-
-
 @attrs.define(eq=False)
 class Interrupt:
     """

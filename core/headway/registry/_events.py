@@ -25,6 +25,14 @@ class EventHooks:
 
     plugins: tuple[Plugin, ...] = ()
 
+    @property
+    def wanted(self) -> bool:
+        """
+        Whether there is any implementation.
+        """
+        hooks = set(EVENT_HOOKS.values())
+        return any(hooks & set(plugin.hooks) for plugin in self.plugins)
+
     def notify(self, notice: Notice) -> tuple[BaseException, ...]:
         """
         Tell every implementation of the notice's hook, if it has one.

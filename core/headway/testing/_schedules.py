@@ -276,6 +276,7 @@ class World:
                 seed=schedule.seed,
                 executor=ThreadExecutor(),
             ),
+            recorder=lambda _notice: None,
             tell=Telling(()),
             opening=_OPENING,
             journal=journal,

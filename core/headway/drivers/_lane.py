@@ -1,0 +1,118 @@
+"""
+A lane: daemon threads that perform pieces of work, one after the other, each in its own loop.
+
+A thread that has finished takes the next piece itself; no other thread is woken for it.  Where
+several pieces wait, each thread that takes one wakes one other, so that short pieces are done by
+the few threads that are awake.  A thread that never comes back is replaced.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from queue import SimpleQueue
+from typing import Generic, TypeVar
+
+import attrs
+
+W = TypeVar("W")
+
+
+@attrs.define(eq=False)
+class Lane(Generic[W]):
+    """
+    Guarantee: a piece that was put in is taken at once, unless ``most`` threads are busy.
+
+    ``put``, ``ended`` and ``lose`` are called with the owner's lock held, ``nudge`` without it.
+
+    Args:
+        name: What its threads are called.
+        serve: What a thread does with a piece; it raises nothing.
+        refused: Told when the system starts no further thread.
+        most: How many threads there may be.
+    """
+
+    name: str
+    serve: Callable[[W], None]
+    refused: Callable[[RuntimeError], None]
+    most: float = inf
+    threads: int = attrs.field(default=0, init=False)
+    lost: set[int] = attrs.field(factory=set[int], init=False)
+    _busy: int = attrs.field(default=0, init=False)
+    _waiting: deque[W] = attrs.field(factory=deque[W], init=False)
+    _unborn: deque[int] = attrs.field(factory=deque[int], init=False)
+    _tokens: SimpleQueue[bool] = attrs.field(factory=SimpleQueue[bool], init=False)
+
+    def put(self, piece: W) -> None:
+        """
+        Have a piece of work performed.
+        """
+        self._waiting.append(piece)
+        self._busy += 1
+        if self._busy + len(self.lost) > self.threads < self.most:
+            self.threads += 1
+            self._unborn.append(self.threads)
+
+    def ended(self, number: int) -> None:
+        """
+        A thread came back from a piece, be it that it was lost.
+        """
+        if number in self.lost:
+            self.lost.discard(number)
+        else:
+            self._busy -= 1
+
+    def lose(self, number: int) -> None:
+        """
+        A piece is not waited for any more; the thread that has it does not count until it is back.
+        """
+        self._busy -= 1
+        self.lost.add(number)
+
+    def nudge(self, *, own: bool) -> None:
+        """
+        See to it that what waits is taken.
+
+        Args:
+            own: The calling thread is one of the lane's and is about to look itself.
+        """
+        while self._unborn:
+            self._bear()
+        if self._waiting and not own:
+            self._tokens.put(True)
+
+    def _bear(self) -> None:
+        try:
+            number = self._unborn.popleft()
+        except IndexError:  # another thread was faster
+            return
+        name = f"headway-{self.name}-{number}"
+        try:
+            threading.Thread(target=self._loop, name=name, daemon=True).start()
+        except RuntimeError as error:
+            self.refused(error)
+
+    def _loop(self) -> None:
+        while (piece := self._take()) is not None:
+            self.serve(piece)
+
+    def _take(self) -> W | None:
+        while True:
+            try:
+                piece = self._waiting.popleft()
+            except IndexError:
+                if not self._tokens.get():
+                    return None
+            else:
+                if self._waiting:
+                    self._tokens.put(True)
+                return piece
+
+    def end(self) -> None:
+        """
+        Let all threads end that are idle, and the others once they come back.
+        """
+        for _ in range(self.threads):
+            self._tokens.put(False)

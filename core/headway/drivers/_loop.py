@@ -1,0 +1,228 @@
+"""
+Where coroutines run: an event loop of the run's own, or the one of whoever awaits the run.
+
+A task performs one call after the other, so that a rollout that ends costs no new task.  A
+coroutine that is not waited for any more is cancelled, and its task ends with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+import attrs
+
+from headway.machine import Abort, Call, Resume
+
+StepWork: TypeAlias = Resume | Abort
+
+BREATH = 64
+"""Calls that a task performs before it lets the loop look after others, waiting or not."""
+
+
+@attrs.define(eq=False)
+class Loop:
+    """
+    Performs coroutine calls.
+
+    ``put``, ``ended``, ``lose`` and ``cancel`` are called with the owner's lock held.
+
+    Args:
+        serve: Performs a call and hands in its answer; raises nothing.
+        home: The running loop of whoever awaits the run; None for a loop of its own.
+    """
+
+    serve: Callable[[Call], Awaitable[None]]
+    home: asyncio.AbstractEventLoop | None = None
+    held: set[int] = attrs.field(factory=set[int], init=False)
+    lost: set[int] = attrs.field(factory=set[int], init=False)
+    _loop: asyncio.AbstractEventLoop | None = attrs.field(default=None, init=False)
+    _ident: int = attrs.field(default=0, init=False)
+    _waiting: deque[Call] = attrs.field(factory=deque[Call], init=False)
+    _tasks: set[asyncio.Task[None]] = attrs.field(factory=set["asyncio.Task[None]"], init=False)
+    _running: dict[int, asyncio.Task[None]] = attrs.field(
+        factory=dict[int, "asyncio.Task[None]"], init=False
+    )
+    _unborn: int = attrs.field(default=0, init=False)
+    _nudged: bool = attrs.field(default=False, init=False)
+    _starting: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _gone: threading.Event = attrs.field(factory=threading.Event, init=False)
+
+    def put(self, call: Call) -> None:
+        """
+        Have a call performed.
+        """
+        self.held.add(call.id)
+        self._waiting.append(call)
+
+    def ended(self, number: int) -> None:
+        """
+        A call has ended, be it that it was lost.
+        """
+        self.held.discard(number)
+        self.lost.discard(number)
+
+    def lose(self, number: int) -> None:
+        """
+        A call is not waited for any more.
+        """
+        self.lost.add(number)
+        self.cancel(number)
+
+    def nudge(self, *, own: bool) -> None:
+        """
+        See to it that what waits is begun.
+
+        Args:
+            own: The calling task is one of the loop's and is about to look itself.
+        """
+        if own:
+            self._spawn(len(self._waiting) - 1)
+        elif self._waiting and not self._nudged:
+            self._nudged = True
+            self.soon(self._look)
+
+    def soon(self, function: Callable[..., object], *arguments: object) -> None:
+        """
+        Call a function on the loop; not any more once the loop is closed.
+        """
+        loop = self._started()
+        if threading.get_ident() == self._ident:
+            loop.call_soon(function, *arguments)
+        else:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(function, *arguments)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = self.home or asyncio.new_event_loop()
+                if self.home is None:
+                    threading.Thread(
+                        target=_serve_loop, args=(self._loop,), name="headway-loop", daemon=True
+                    ).start()
+            return self._loop
+
+    def _look(self) -> None:
+        self._nudged = False
+        self._ident = threading.get_ident()
+        self._spawn(len(self._waiting))
+
+    def _spawn(self, wanted: int) -> None:
+        while self._unborn < wanted:
+            self._unborn += 1
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _work(self) -> None:
+        self._unborn -= 1
+        me = asyncio.current_task()
+        assert me is not None
+        done = 0
+        while self._waiting:
+            call = self._waiting.popleft()
+            self._running[call.id] = me
+            await self.serve(call)
+            del self._running[call.id]
+            if me.cancelling():  # what it was cancelled for has ended; the next one is not meant
+                self._spawn(len(self._waiting))
+                return
+            done += 1
+            if done % BREATH == 0:
+                await asyncio.sleep(0)
+
+    def cancel(self, call: int) -> None:
+        """
+        Cancel a call, if it runs.
+        """
+        self.soon(self._cancel, call)
+
+    def _cancel(self, call: int) -> None:
+        task = self._running.get(call)
+        if task is not None:
+            task.cancel()
+
+    def end(self) -> None:
+        """
+        Cancel what still runs; then a loop of its own ends.
+        """
+        if self._loop is None:
+            self._gone.set()
+        else:
+            self.soon(self._finish)
+
+    def join(self, seconds: float) -> None:
+        """
+        Wait for that, but no longer than so many seconds: a coroutine may refuse to end.
+        """
+        self._gone.wait(seconds)
+
+    def _finish(self) -> None:
+        ending = asyncio.get_running_loop().create_task(self._leave())
+        self._tasks.add(ending)
+
+    async def _leave(self) -> None:
+        mine = set(self._tasks) if self.home is not None else asyncio.all_tasks()
+        others = mine - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        self._gone.set()
+        if self.home is None:
+            asyncio.get_running_loop().stop()
+
+
+def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+@attrs.define(eq=False)
+class LoopSteps:
+    """
+    Runs the aggregator's steps on the loop.
+    """
+
+    loop: Loop
+    serve: Callable[[StepWork], None]
+    _waiting: deque[StepWork] = attrs.field(factory=deque[StepWork], init=False)
+    _nudged: bool = attrs.field(default=False, init=False)
+
+    def put(self, piece: StepWork) -> None:
+        """
+        Have a step go on.
+        """
+        self._waiting.append(piece)
+
+    def ended(self, number: int) -> None:
+        """
+        A step went on: nothing to count.
+        """
+
+    def nudge(self, *, own: bool) -> None:
+        """
+        See to it that what waits goes on.
+        """
+        if self._waiting and not own and not self._nudged:
+            self._nudged = True
+            self.loop.soon(self._serve_all)
+
+    def _serve_all(self) -> None:
+        self._nudged = False
+        while self._waiting:
+            self.serve(self._waiting.popleft())
+
+    def end(self) -> None:
+        """
+        Steps that wait are not gone on with.
+        """
+        self._waiting.clear()

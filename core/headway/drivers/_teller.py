@@ -1,0 +1,54 @@
+"""
+Tells observers on a thread of their own, so that a slow one, or one that never returns, holds up
+nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import attrs
+
+from headway.contracts import Notice
+from headway.drivers._engine import Telling
+
+
+@attrs.define(eq=False)
+class Teller:
+    """
+    Passes notices on in order, one at a time; the thread starts with the first one.
+
+    ``put`` and ``end`` are called with the owner's lock held.
+
+    Args:
+        telling: Who is told.
+        done: Called once everything has been told, after ``end``.
+    """
+
+    telling: Telling
+    done: Callable[[], None]
+    idle: bool = attrs.field(default=True, init=False)
+    _queue: SimpleQueue[Notice | None] = attrs.field(factory=SimpleQueue[Notice | None], init=False)
+
+    def put(self, notice: Notice) -> None:
+        """
+        Have a notice told.
+        """
+        if self.idle:
+            self.idle = False
+            threading.Thread(target=self._tell, name="headway-observers", daemon=True).start()
+        self._queue.put(notice)
+
+    def _tell(self) -> None:
+        while (notice := self._queue.get()) is not None:
+            self.telling(notice)
+        self.idle = True
+        self.done()
+
+    def end(self) -> None:
+        """
+        There will be no further notice.
+        """
+        self._queue.put(None)

@@ -1,0 +1,310 @@
+"""
+The drivers ``threads`` and ``asyncio``: one machine, served by threads and an event loop.
+
+Plain functions run on dedicated threads, as many as there are calls at once; coroutines run on one
+loop.  Whoever finishes a call hands its answer to the machine and takes the next call itself.  The
+calling thread keeps the time and listens to signals, and nothing else, so that deadlines and stops
+hold whatever user code does: it runs on other threads, and none of them is waited for.
+
+Answers are combined: they go to a queue, and one thread at a time feeds the machine what is there.
+Who finds it fed by another thread waits for no lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import attrs
+
+from headway.contracts import Fault, Notice
+from headway.drivers._engine import Engine
+from headway.drivers._interrupt import Interrupt
+from headway.drivers._lane import Lane
+from headway.drivers._loop import Loop, LoopSteps, StepWork
+from headway.drivers._teller import Teller
+from headway.drivers._waker import Waker
+from headway.drivers.serial import CANCELLED
+from headway.machine import (
+    Abandon,
+    Abort,
+    Call,
+    Cancel,
+    CommitCall,
+    Event,
+    Failed,
+    Finish,
+    Notify,
+    Resume,
+    Run,
+    Started,
+    Stop,
+    Tick,
+)
+
+LINGER = 0.2
+"""Seconds that the caller waits, after the end, for coroutines to end and for the loop's thread."""
+
+Place: TypeAlias = "Lane[Call] | Lane[StepWork] | LoopSteps | Loop"
+Arrival: TypeAlias = "tuple[Event | None, Place | None, int]"
+"""An event, the place at which a piece of work ended, and the call's number."""
+
+NO_CALL = -1
+
+
+@attrs.define(eq=False, kw_only=True)
+class ConcurrentRun:
+    """
+    One run with real concurrency.
+
+    Args:
+        engine: The run.
+        now: Seconds since the run began, on a monotonic clock; any thread may ask.
+        steps_on_loop: Whether the aggregator's steps run on the loop; else on a thread.
+        home: The running loop of whoever awaits the run, for its coroutines.
+    """
+
+    engine: Engine
+    now: Callable[[], float]
+    steps_on_loop: bool = False
+    home: asyncio.AbstractEventLoop | None = None
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _arrivals: deque[Arrival] = attrs.field(factory=deque[Arrival], init=False)
+    _waker: Waker = attrs.field(factory=Waker, init=False)
+    _work: Lane[Call] = attrs.field(init=False)
+    _commits: Lane[Call] = attrs.field(init=False)
+    _steps: Lane[StepWork] | LoopSteps = attrs.field(init=False)
+    _loop: Loop = attrs.field(init=False)
+    _places: tuple[Place, ...] = attrs.field(init=False)
+    _teller: Teller = attrs.field(init=False)
+    _cancelled: set[int] = attrs.field(factory=set[int], init=False)
+    _is_told: bool = attrs.field(init=False)
+    _sleeps_until: float = attrs.field(default=0.0, init=False)
+    _asked: bool = attrs.field(default=False, init=False)
+    _over: bool = attrs.field(default=False, init=False)
+    _broken: BaseException | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._work = Lane("worker", self._perform, self._refused)
+        self._commits = Lane("commit", self._commit, self._refused, most=1)
+        self._loop = Loop(self._perform_on_loop, self.home)
+        if self.steps_on_loop:
+            self._steps = LoopSteps(self._loop, self._advance)
+        else:
+            self._steps = Lane("steps", self._advance, self._refused, most=1)
+        self._places = (self._work, self._loop, self._steps, self._commits)
+        self._teller = Teller(self.engine.tell, self._waker.wake)
+        self._is_told = self.engine.tell.wanted
+
+    # ------------------------------------------------------------------ the calling thread
+
+    def run(self, started: Started, interrupt: Interrupt) -> None:
+        """
+        Bring the run to its end; an interrupt stops it, from whichever thread that comes.
+        """
+        with self._waker:
+            try:
+                with interrupt.asking(self._ask):
+                    self._tell(self.engine.opening)
+                    self._post(started)
+                    self._keep_time()
+                    self._wait_for_observers()
+            finally:
+                with self._lock:
+                    self._end()
+            self._loop.join(LINGER)
+        if self._broken is not None:
+            raise self._broken
+
+    def _ask(self) -> None:
+        self._asked = True
+        self._waker.wake()
+
+    def _keep_time(self) -> None:
+        told = False
+        while not self._over:
+            if self._asked and not told:
+                told = True
+                self._post(Stop(self.now(), "interrupted"))
+            elif self._is_due():
+                self._post(Tick(self.now()))
+            else:
+                self._waker.wait(self._sleeps_until - self.now())
+
+    def _is_due(self) -> bool:
+        with self._lock:
+            wake_at = self.engine.machine.wake_at
+            self._sleeps_until = float("inf") if wake_at is None else wake_at
+            due = not self._over and self._sleeps_until <= self.now()
+        self._feed(None)
+        return due
+
+    def _wait_for_observers(self) -> None:
+        ends = self.now() + self.engine.machine.config.shutdown_grace
+        while not self._teller.idle:
+            left = ends - self.now()
+            if left <= 0:
+                self.engine.tell.cut()
+                return
+            self._waker.wait(left)
+
+    # ------------------------------------------------------------------ any thread
+
+    def _post(self, event: Event) -> None:
+        self._arrive((event, None, NO_CALL))
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self._arrivals.append(arrival)
+        self._feed(arrival[1])
+
+    def _feed(self, own: Place | None) -> None:
+        """
+        Feed the machine what has arrived, unless another thread is at it, and pass on the work.
+
+        Whoever had the lock, for whatever reason, calls this once it is released: what arrived
+        meanwhile was left to it.
+
+        Args:
+            own: Where the calling thread is about to look for work itself.
+        """
+        while self._arrivals and self._lock.acquire(blocking=False):
+            try:
+                self._feed_all()
+            except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
+                self._break(error)
+            finally:
+                self._lock.release()
+            for place in self._places:
+                place.nudge(own=place is own)
+
+    def _feed_all(self) -> None:
+        while self._arrivals:
+            event, place, call = self._arrivals.popleft()
+            if place is not None:
+                place.ended(call)
+                self._cancelled.discard(call)
+            if event is not None and not self._over:
+                self._handle(event)
+        wake_at = self.engine.machine.wake_at
+        if wake_at is not None and wake_at < self._sleeps_until:
+            self._waker.wake()
+
+    def _handle(self, event: Event) -> None:
+        for instruction in self.engine.handle(event):
+            _DISPATCH[type(instruction)](self, instruction)
+
+    def _end(self) -> None:
+        if self._over:
+            return
+        self._over = True
+        self._teller.end()
+        for place in self._places:
+            place.end()
+        self._waker.wake()
+
+    def _break(self, error: BaseException) -> None:
+        self._broken = error
+        self._end()
+
+    def _refused(self, error: RuntimeError) -> None:
+        text = f"{error}; {self._work.threads} threads are too many here: lower n_workers or slots"
+        fault = Fault(where="driver", type=type(error).__name__, message=text)
+        self._post(Stop(self.now(), "error", fault))
+
+    # ------------------------------------------------------------------ instructions
+
+    def _begin(self, instruction: Run) -> None:
+        call = instruction.call
+        if isinstance(call, CommitCall):
+            self._commits.put(call)
+        elif self.engine.bench.is_coroutine(call):
+            self._loop.put(call)
+        else:
+            self._work.put(call)
+
+    def _cancel(self, instruction: Cancel) -> None:
+        self._cancelled.add(instruction.call)
+        if instruction.call in self._loop.held:
+            self._loop.cancel(instruction.call)
+
+    def _abandon(self, instruction: Abandon) -> None:
+        place = self._loop if instruction.call in self._loop.held else self._work
+        place.lose(instruction.call)
+
+    def _go_on(self, instruction: StepWork) -> None:
+        self._steps.put(instruction)
+
+    def _notify(self, instruction: Notify) -> None:
+        self._tell(instruction.notice)
+
+    def _tell(self, notice: Notice) -> None:
+        self.engine.recorder(notice)
+        if self._is_told:
+            self._teller.put(notice)
+
+    def _finish(self, instruction: Finish) -> None:
+        del instruction
+        self._end()
+
+    # ------------------------------------------------------------------ the work itself
+
+    def _perform(self, call: Call) -> None:
+        self._perform_in(self._work, call)
+
+    def _commit(self, call: Call) -> None:
+        self._perform_in(self._commits, call)
+
+    def _perform_in(self, lane: Lane[Call], call: Call) -> None:
+        answer: Event | None = None
+        try:
+            if call.id not in lane.lost:
+                answer = self._unbegun(call) or self.engine.bench.perform(call, self.now)
+        except BaseException as error:  # noqa: BLE001 - it ends the run and is raised there
+            self._break_off(error)
+        self._arrive((answer, lane, call.id))
+
+    async def _perform_on_loop(self, call: Call) -> None:
+        answer: Event | None = None
+        try:
+            if call.id not in self._loop.lost:
+                unbegun = self._unbegun(call)
+                answer = unbegun or await self.engine.bench.perform_async(call, self.now)
+        except BaseException as error:  # noqa: BLE001 - as for plain functions
+            self._break_off(error)
+        self._arrive((answer, self._loop, call.id))
+
+    def _unbegun(self, call: Call) -> Failed | None:
+        if call.id not in self._cancelled:
+            return None
+        return Failed(self.now(), call.id, CANCELLED)
+
+    def _advance(self, piece: StepWork) -> None:
+        answer: Event | None = None
+        try:
+            if isinstance(piece, Resume):
+                answer = self.engine.steps.resume(piece, self.now())
+                answer = attrs.evolve(answer, now=self.now())
+            else:
+                self.engine.steps.abort(piece.step)
+        except BaseException as error:  # noqa: BLE001 - as for calls
+            self._break_off(error)
+        self._arrive((answer, self._steps, NO_CALL))
+
+    def _break_off(self, error: BaseException) -> None:
+        with self._lock:  # its thread feeds the machine next
+            self._break(error)
+
+
+_DISPATCH: dict[type, Callable[[ConcurrentRun, Any], None]] = {
+    Run: ConcurrentRun._begin,
+    Cancel: ConcurrentRun._cancel,
+    Abandon: ConcurrentRun._abandon,
+    Resume: ConcurrentRun._go_on,
+    Abort: ConcurrentRun._go_on,
+    Notify: ConcurrentRun._notify,
+    Finish: ConcurrentRun._finish,
+}
+"""Who carries out which instruction."""
