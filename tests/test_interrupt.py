@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from headway.drivers import Interrupt, catching_ctrl_c
+from headway.drivers import Interrupt, catching_signals
 from headway.drivers import _interrupt as module
 
 
@@ -97,7 +97,7 @@ def test_a_program_that_handles_ctrl_c_itself_goes_on_doing_so(monkeypatch):
     caught = []
     usual = signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
     try:
-        with catching_ctrl_c() as interrupt:
+        with catching_signals() as interrupt:
             signal.raise_signal(signal.SIGINT)
     finally:
         signal.signal(signal.SIGINT, usual)
@@ -114,7 +114,7 @@ def test_on_another_thread_nothing_is_caught():
     seen = []
 
     def work():
-        with catching_ctrl_c():
+        with catching_signals():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=work)

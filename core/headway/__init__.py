@@ -24,7 +24,7 @@ from headway.merger import Merger
 from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
-from headway.run import run
+from headway.run import arun, run
 
 __all__ = [
     "Artifact",
@@ -49,5 +49,6 @@ __all__ = [
     "StepContext",
     "Task",
     "Work",
+    "arun",
     "run",
 ]

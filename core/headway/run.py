@@ -1,7 +1,8 @@
 """
 ``run``: from a domain and options to a result.
 
-It looks up the parts, builds the machine and its gate, and hands both to a driver.
+``arun`` is the same, awaited.  Both look up the parts, build the machine and its gate, and hand
+them to a driver.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -33,7 +35,7 @@ from headway.drivers import (
     StepHost,
     Telling,
     Workbench,
-    catching_ctrl_c,
+    catching_signals,
 )
 from headway.errors import ContractError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
@@ -42,6 +44,9 @@ from headway.machine import Machine, MachineConfig, PluginLookups, Started
 from headway.options import PARTS, RunOptions, limits_remedy, make_options
 from headway.registry import Choice, Registry
 from headway.result import Result
+
+if TYPE_CHECKING:  # importing it costs, and most runs need no loop
+    from asyncio import AbstractEventLoop
 
 FEW_HELD_OUT = 8
 """Fewer held-out tasks than this are worth a warning."""
@@ -86,6 +91,45 @@ def run(
         UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
     """
+    prepared = _prepared(domain, registry, observers, journal, options)
+    with catching_signals() as interrupt:
+        return finish(prepared, interrupt)
+
+
+async def arun(
+    domain: Domain | str,
+    *,
+    registry: Registry | None = None,
+    observers: Iterable[Observer | str] = (),
+    journal: Journal | None = None,
+    **options: Any,
+) -> Result:
+    """
+    As ``run``, for a program that has an event loop, which goes on meanwhile.
+
+    The domain's coroutines run on the caller's loop, under ``threads`` and ``asyncio``.  Cancelling
+    it interrupts the run: no call begins any more, and ``CancelledError`` is raised once it ended.
+
+    Raises:
+        UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
+        PluginError: a plug-in that was asked for can't be loaded.
+        CancelledError: the caller was cancelled.
+    """
+    from headway.drivers.awaited import on_a_thread
+
+    prepared = _prepared(domain, registry, observers, journal, options)
+    interrupt = Interrupt()
+    interrupt.begin()
+    return await on_a_thread(partial(finish, prepared, interrupt), interrupt)
+
+
+def _prepared(
+    domain: Domain | str,
+    registry: Registry | None,
+    observers: Iterable[Observer | str],
+    journal: Journal | None,
+    options: Mapping[str, Any],
+) -> Prepared:
     parts = registry or Registry.discover()
     made: Domain = parts.create("domain", domain)
     prepared = prepare(
@@ -97,9 +141,8 @@ def run(
         domain_name=domain if isinstance(domain, str) else None,
     )
     for note in prepared.engine.opening.notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=2)
-    with catching_ctrl_c() as interrupt:
-        return finish(prepared, interrupt)
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
+    return prepared
 
 
 def prepare(
@@ -167,13 +210,16 @@ def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
     return splits, Artifact(state), durations
 
 
-def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
+def finish(
+    prepared: Prepared, interrupt: Interrupt, home: AbstractEventLoop | None = None
+) -> Result:
     """
     Run what was prepared and report it.
 
     Args:
         prepared: What ``prepare`` gave; used once.
         interrupt: Ends the run early when it is asked to.
+        home: The running loop of whoever awaits the run, for its coroutines.
     """
     interrupt.begin()
     engine, options = prepared.engine, prepared.options
@@ -181,6 +227,7 @@ def finish(prepared: Prepared, interrupt: Interrupt) -> Result:
         seed=options.seed,
         durations=prepared.durations,
         interrupt=interrupt,
+        home=home,
     )
     try:
         DRIVE[options.driver](engine, prepared.started, drive)

@@ -5,17 +5,19 @@ Drivers: all clocks, threads and I/O live here.
 from __future__ import annotations
 
 import time
-from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from headway.drivers._engine import Engine, Telling, Work
-from headway.drivers._interrupt import Interrupt, catching_ctrl_c
+from headway.drivers._interrupt import Interrupt, catching_signals
 from headway.drivers._steps import StepHost
 from headway.drivers._work import Workbench
 from headway.machine import Started
+
+if TYPE_CHECKING:  # importing it costs, and most runs need no loop
+    from asyncio import AbstractEventLoop
 
 __all__ = [
     "DRIVE",
@@ -26,7 +28,7 @@ __all__ = [
     "Telling",
     "Work",
     "Workbench",
-    "catching_ctrl_c",
+    "catching_signals",
 ]
 
 

@@ -108,11 +108,12 @@ class Interrupt:
 
 
 @contextmanager
-def catching_ctrl_c() -> Generator[Interrupt, None, None]:
+def catching_signals() -> Generator[Interrupt, None, None]:
     """
-    An interrupt that Ctrl-C makes, unless the program handles Ctrl-C in its own way.
+    An interrupt that Ctrl-C and SIGTERM make, unless the program handles them in its own way.
     """
     interrupt = Interrupt()
-    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with interrupt.catching(*([signal.SIGINT] if usual else [])):
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    numbers = [number for number, handler in usual.items() if signal.getsignal(number) is handler]
+    with interrupt.catching(*numbers):
         yield interrupt
