@@ -66,12 +66,11 @@ class Telling:
         """
         return bool(self.observers) or self.hooks is not _no_hooks
 
-    def cut(self) -> None:
+    def cut(self, kind: str, why: str) -> None:
         """
-        Tell nobody any more: they are too slow.
+        Tell nobody any more, and say why in the result.
         """
-        late = "observers were so slow that the last notices were not told to them"
-        self.faults.add(Fault(where="observer", type="TooSlow", message=late))
+        self.faults.add(Fault(where="observer", type=kind, message=why))
         self.observers, self.hooks = (), _no_hooks
 
     def __call__(self, notice: Notice) -> None:

@@ -92,6 +92,7 @@ class Lane(Generic[W]):
         try:
             threading.Thread(target=self._loop, name=name, daemon=True).start()
         except RuntimeError as error:
+            self._unborn.clear()  # no further one would be started either
             self.refused(error)
 
     def _loop(self) -> None:

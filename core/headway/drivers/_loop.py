@@ -33,10 +33,12 @@ class Loop:
 
     Args:
         serve: Performs a call and hands in its answer; raises nothing.
+        refused: Told when the system starts no thread for it.
         home: The running loop of whoever awaits the run; None for a loop of its own.
     """
 
     serve: Callable[[Call], Awaitable[None]]
+    refused: Callable[[RuntimeError], None]
     home: asyncio.AbstractEventLoop | None = None
     held: set[int] = attrs.field(factory=set[int], init=False)
     lost: set[int] = attrs.field(factory=set[int], init=False)
@@ -49,6 +51,7 @@ class Loop:
     )
     _unborn: int = attrs.field(default=0, init=False)
     _nudged: bool = attrs.field(default=False, init=False)
+    _over: bool = attrs.field(default=False, init=False)
     _starting: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _gone: threading.Event = attrs.field(factory=threading.Event, init=False)
 
@@ -91,21 +94,27 @@ class Loop:
         Call a function on the loop; not any more once the loop is closed.
         """
         loop = self._started()
+        if loop is None:
+            return
         if threading.get_ident() == self._ident:
             loop.call_soon(function, *arguments)
         else:
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(function, *arguments)
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        with self._starting:
-            if self._loop is None:
-                self._loop = self.home or asyncio.new_event_loop()
-                if self.home is None:
-                    threading.Thread(
-                        target=_serve_loop, args=(self._loop,), name="headway-loop", daemon=True
-                    ).start()
-            return self._loop
+    def _started(self) -> asyncio.AbstractEventLoop | None:
+        """
+        The loop; None when there was none at the end: nobody would end one that began later.
+        """
+        try:
+            with self._starting:
+                if self._loop is None and not self._over:
+                    self._loop = self.home or _new_loop()
+                return self._loop
+        except RuntimeError as error:
+            self._over = True
+            self.refused(error)
+            return None
 
     def _look(self) -> None:
         self._nudged = False
@@ -113,7 +122,7 @@ class Loop:
         self._spawn(len(self._waiting))
 
     def _spawn(self, wanted: int) -> None:
-        while self._unborn < wanted:
+        while self._unborn < wanted and not self._over:  # else nobody would end them
             self._unborn += 1
             task = asyncio.get_running_loop().create_task(self._work())
             self._tasks.add(task)
@@ -151,6 +160,8 @@ class Loop:
         """
         Cancel what still runs; then a loop of its own ends.
         """
+        with self._starting:
+            self._over = True
         if self._loop is None:
             self._gone.set()
         else:
@@ -175,6 +186,17 @@ class Loop:
         self._gone.set()
         if self.home is None:
             asyncio.get_running_loop().stop()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=_serve_loop, args=(loop,), name="headway-loop", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        loop.close()
+        raise
+    return loop
 
 
 def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:

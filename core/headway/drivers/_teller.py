@@ -35,10 +35,13 @@ class Teller:
     def put(self, notice: Notice) -> None:
         """
         Have a notice told.
+
+        Raises:
+            RuntimeError: the system starts no thread for it.
         """
         if self.idle:
-            self.idle = False
             threading.Thread(target=self._tell, name="headway-observers", daemon=True).start()
+            self.idle = False
         self._queue.put(notice)
 
     def _tell(self) -> None:

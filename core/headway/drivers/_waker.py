@@ -8,6 +8,7 @@ its number into the same socket, so that a signal which comes just before the wa
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import signal
 import socket
@@ -70,8 +71,8 @@ class Waker:
     def _hand_on(self) -> None:
         self._drain()
         if self._before >= 0 and self._signals:
-            with contextlib.suppress(OSError), socket.socket(fileno=_copy(self._before)) as other:
-                other.send(self._signals)
+            with contextlib.suppress(OSError):  # full or closed: whoever left it there knows
+                os.write(self._before, self._signals)  # a socket or a pipe
 
     def wait(self, seconds: float) -> None:
         """
@@ -96,9 +97,3 @@ class Waker:
             self._woken = True
             with contextlib.suppress(OSError):  # full: it wakes anyway; closed: nobody waits
                 self._write.send(_NO_SIGNAL)
-
-
-def _copy(descriptor: int) -> int:
-    import os
-
-    return os.dup(descriptor)

@@ -46,7 +46,13 @@ from headway.machine import (
 )
 
 LINGER = 0.2
-"""Seconds that the caller waits, after the end, for coroutines to end and for the loop's thread."""
+"""
+Seconds that the caller waits, after the end, for coroutines to end and for the loop's thread.
+
+As long do observers get at least for what is left, when the grace was spent on a commit.
+"""
+
+TOO_SLOW = "observers were so slow that the last notices were not told to them"
 
 Place: TypeAlias = "Lane[Call] | Lane[StepWork] | LoopSteps | Loop"
 Arrival: TypeAlias = "tuple[Event | None, Place | None, int]"
@@ -90,7 +96,7 @@ class ConcurrentRun:
     def __attrs_post_init__(self) -> None:
         self._work = Lane("worker", self._perform, self._refused)
         self._commits = Lane("commit", self._commit, self._refused, most=1)
-        self._loop = Loop(self._perform_on_loop, self.home)
+        self._loop = Loop(self._perform_on_loop, self._refused, self.home)
         if self.steps_on_loop:
             self._steps = LoopSteps(self._loop, self._advance)
         else:
@@ -143,11 +149,13 @@ class ConcurrentRun:
         return due
 
     def _wait_for_observers(self) -> None:
-        ends = self.now() + self.engine.machine.config.shutdown_grace
+        machine, now = self.engine.machine, self.now()
+        since = now if machine.halted_at is None else min(now, machine.halted_at)
+        ends = max(since + machine.config.shutdown_grace, now + LINGER)
         while not self._teller.idle:
             left = ends - self.now()
             if left <= 0:
-                self.engine.tell.cut()
+                self.engine.tell.cut("TooSlow", TOO_SLOW)
                 return
             self._waker.wait(left)
 
@@ -242,8 +250,13 @@ class ConcurrentRun:
 
     def _tell(self, notice: Notice) -> None:
         self.engine.recorder(notice)
-        if self._is_told:
+        if not self._is_told:
+            return
+        try:
             self._teller.put(notice)
+        except RuntimeError as error:  # there is no thread for it; the run goes on if it can
+            self._is_told = False
+            self.engine.tell.cut(type(error).__name__, str(error))
 
     def _finish(self, instruction: Finish) -> None:
         del instruction
@@ -260,7 +273,7 @@ class ConcurrentRun:
     def _perform_in(self, lane: Lane[Call], call: Call) -> None:
         answer: Event | None = None
         try:
-            if call.id not in lane.lost:
+            if not (self._over or call.id in lane.lost):
                 answer = self._unbegun(call) or self.engine.bench.perform(call, self.now)
         except BaseException as error:  # noqa: BLE001 - it ends the run and is raised there
             self._break_off(error)
@@ -269,7 +282,7 @@ class ConcurrentRun:
     async def _perform_on_loop(self, call: Call) -> None:
         answer: Event | None = None
         try:
-            if call.id not in self._loop.lost:
+            if not (self._over or call.id in self._loop.lost):
                 unbegun = self._unbegun(call)
                 answer = unbegun or await self.engine.bench.perform_async(call, self.now)
         except BaseException as error:  # noqa: BLE001 - as for plain functions
@@ -284,11 +297,11 @@ class ConcurrentRun:
     def _advance(self, piece: StepWork) -> None:
         answer: Event | None = None
         try:
-            if isinstance(piece, Resume):
+            if isinstance(piece, Abort):
+                self.engine.steps.abort(piece.step)
+            elif not self._over:
                 answer = self.engine.steps.resume(piece, self.now())
                 answer = attrs.evolve(answer, now=self.now())
-            else:
-                self.engine.steps.abort(piece.step)
         except BaseException as error:  # noqa: BLE001 - as for calls
             self._break_off(error)
         self._arrive((answer, self._steps, NO_CALL))

@@ -127,6 +127,13 @@ class Machine:
         return self._state.stop_reason
 
     @property
+    def halted_at(self) -> float | None:
+        """
+        Since when what is in flight is given up; None while it is waited for.
+        """
+        return None if self._state.halted_by is None else self._state.halted_at
+
+    @property
     def error(self) -> Fault | None:
         """
         What ended the run, when its stop reason is ``error`` or ``stalled``.

@@ -182,10 +182,10 @@ class State:
         """
         Give up what is in flight or undecided, in a run that has been stopped.
         """
-        self.halted_by = self.halted_by or reason
+        if self.halted_by is None:
+            self.halted_by, self.halted_at = reason, self.now
         if self.phase in ("running", "draining"):
             self.phase = "halting"
-            self.halted_at = self.now
 
     @property
     def running(self) -> bool:
