@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeAlias
 import attrs
 from attrs.validators import instance_of, optional
 
+from headway._records import record
+
 Json: TypeAlias = Any
 """A JSON value.  Spelled ``Any`` because a recursive alias rejects a plain ``dict[str, int]``."""
 
@@ -192,7 +194,7 @@ class Work:
     task: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
 
 
-@attrs.frozen(kw_only=True)
+@record
 class Ticket:
     """
     Permission to run one rollout.
