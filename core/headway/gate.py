@@ -15,9 +15,10 @@ import attrs
 from attrs import validators
 
 from headway._checks import check_choice, check_count
+from headway._records import record
 
 
-@attrs.frozen
+@record
 class GateView:
     """
     What a gate decides on.

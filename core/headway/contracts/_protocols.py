@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from headway._records import record
 from headway.contracts._requests import Request
 from headway.contracts._values import (
     Artifact,
@@ -149,7 +150,7 @@ class DurationEstimator(Protocol):
         ...
 
 
-@attrs.frozen(kw_only=True)
+@record
 class TaskBook:
     """
     What a sampler may look at.

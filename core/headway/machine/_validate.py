@@ -25,7 +25,7 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
     _bounds(state, tickets, sweeps)
     _budget(state, tickets, scoring)
     _sweep(state, sweeps)
-    if not scoring.holds_back:
+    if not scoring.holds_back():
         _no_idle_slot(state, tickets, sweeps)
     state.measuring.validate()
     if state.phase == "finished":
@@ -104,7 +104,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not rebasing, "a slot idles while a rebase waits")
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
-    if state.running and tickets.workers.next is not None and not tickets.nothing_left:
+    if state.running and tickets.workers.places and not tickets.nothing_left:
         view = tickets.view(sweeping=sweeps.open is not None)
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
 
