@@ -90,6 +90,7 @@ class Schedule:
     race_rate: float
     timeout: float
     law: int
+    max_steps: int
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -126,6 +127,7 @@ class Schedule:
             race_rate=rng.choice([0.0, 0.0, 0.2]),
             timeout=rng.choice([3.0, 6.0]),
             law=rng.randrange(5),
+            max_steps=rng.choice([1, 2, 3]),
         )
 
     @property
@@ -158,6 +160,7 @@ class Schedule:
             deterministic=not self.noise,
             n_workers=self.n_workers,
             slots=self.slots,
+            max_steps=self.max_steps,
             bind=self.bind,
             self_verify=self.self_verify,
             final_draws=2,
@@ -238,9 +241,10 @@ class World:
         """
         A new aggregator.
         """
+        batch, most = self.schedule.batch, self.schedule.max_steps
         if self.schedule.erratic:
-            return Erratic(batch=self.schedule.batch, parents=self.schedule.parents)
-        return StandardAggregator(batch=self.schedule.batch)
+            return Erratic(batch=batch, max_steps=most, parents=self.schedule.parents)
+        return StandardAggregator(batch=batch, max_steps=most)
 
     def machine(self, lookups: Lookups) -> Machine:
         """
