@@ -50,8 +50,8 @@ MOST_EVENTS = 20_000
 FEWEST_EVENTS = 200
 """A seed's runs have at least this many events together."""
 
-_ROLLOUTS = {(False, True): (20, 25), (True, True): (31, 37)}
-"""Rollouts, by (erratic, noisy), that make about as many events as the others' 38 to 44."""
+_ROLLOUTS = {(False, True): (19, 23), (True, True): (29, 35)}
+"""Rollouts, by (erratic, noisy), that make about as many events as the others' 35 to 41."""
 
 _OPENING = RunStarted(
     run="toy", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
@@ -119,7 +119,7 @@ class Schedule:
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44))),
+            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (35, 41))),
             max_calls=rng.choice([None, None, None, rng.randint(180, 300)]),
             max_seconds=rng.choice([None, None, None, rng.uniform(40, 200)]),
             target=rng.choice([None, None, None, 1.0]),
