@@ -223,7 +223,15 @@ def publishes_before_acknowledgement(patch):
 def loser_keeps_its_head(patch):
     """A step goes on, on the head that another one's commit has replaced."""
 
-    patch.setattr(Sweeps, "close_others", lambda self, winner: None)
+    plain = Sweeps.close_others
+
+    def close_others(self, winner):
+        open_ones = dict(self.open)
+        self.open = {n: s for n, s in open_ones.items() if not s.waits or s is winner}
+        plain(self, winner)
+        self.open = {n: s for n, s in open_ones.items() if s.waits or s is winner}
+
+    patch.setattr(Sweeps, "close_others", close_others)
     patch.setattr(_validate, "_open_sweeps", lambda state, sweeps: None)
 
 

@@ -50,8 +50,8 @@ MOST_EVENTS = 20_000
 FEWEST_EVENTS = 200
 """A seed's runs have at least this many events together."""
 
-_ROLLOUTS = {(False, True): (19, 23), (True, True): (29, 35)}
-"""Rollouts, by (erratic, noisy), that make about as many events as the others' 35 to 41."""
+_ROLLOUTS = {(False, True): (20, 25), (True, True): (31, 37)}
+"""Rollouts, by (erratic, noisy), that make about as many events as the others' 38 to 44."""
 
 _OPENING = RunStarted(
     run="toy", mode="", driver="simulated", seed=0, choices={}, notes=(), limits={}
@@ -68,6 +68,7 @@ class Schedule:
     sync: bool
     n_workers: int
     round_size: int
+    max_steps: int
     slots: int
     async_ratio: int
     alpha: int
@@ -90,7 +91,6 @@ class Schedule:
     race_rate: float
     timeout: float
     law: int
-    max_steps: int
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -100,11 +100,15 @@ class Schedule:
         rng = keyed_rng(seed, "schedule")
         workers = rng.randint(1, 16)
         erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
+        sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
+        rollouts = rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44)))
+        racing = max_steps > 1 and not sync  # what is run again makes more events
         return cls(
             seed=seed,
-            sync=rng.random() < 0.25,
+            sync=sync,
             n_workers=workers,
             round_size=rng.randint(1, 12),
+            max_steps=max_steps,
             slots=max(1, workers + rng.randint(-2, 6)),
             async_ratio=rng.choice([0, 1, 2, 3, 8, 64]),
             alpha=rng.choice([0, 1, 2, 3, 8]),
@@ -119,7 +123,7 @@ class Schedule:
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (35, 41))),
+            max_rollouts=rollouts * 5 // 6 if racing else rollouts,
             max_calls=rng.choice([None, None, None, rng.randint(180, 300)]),
             max_seconds=rng.choice([None, None, None, rng.uniform(40, 200)]),
             target=rng.choice([None, None, None, 1.0]),
@@ -127,7 +131,6 @@ class Schedule:
             race_rate=rng.choice([0.0, 0.0, 0.2]),
             timeout=rng.choice([3.0, 6.0]),
             law=rng.randrange(5),
-            max_steps=rng.choice([1, 2, 3]),
         )
 
     @property
