@@ -54,7 +54,7 @@ class MachineConfig:
         max_seconds: Length of the whole run.
         shutdown_grace: Seconds after the stop in which a commit on its way may still land.
         target_reward: Held-out reward that ends the run.
-        patience: Sweeps in a row without a commit that end the run.
+        patience: Sweeps in a row without a commit that end the run; lost ones do not count.
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.
         eval_timeout: Deadline of a measurement or rebase, in seconds.
         straggler_factor: A rollout that takes this many times its prediction is a straggler.
