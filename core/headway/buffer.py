@@ -180,6 +180,13 @@ class EvidenceBuffer:
         return len(self._waiting) - self._waiting_carried
 
     @property
+    def leasable(self) -> int:
+        """
+        How many cards a sweep would lease now, carried ones included.
+        """
+        return len(self._waiting)
+
+    @property
     def undecided(self) -> int:
         """
         How many new cards wait or are leased.

@@ -33,11 +33,14 @@ class Filling:
         """
         Fill the free slots; True when something changed that is to be looked at first.
         """
-        return self._start_needed() or self._start_rollouts() or self._start_background()
+        return self.start_needed() or self._start_rollouts() or self._start_background()
 
-    def _start_needed(self) -> bool:
+    def start_needed(self) -> bool:
+        """
+        Start what open steps wait for; True when a score that is waited for can't be afforded.
+        """
         state = self.state
-        if self.sweeps.open is None and state.measuring.next() is None:
+        if not self.sweeps.open and state.measuring.next() is None:
             return False  # as most of the time
         while state.slots.free > 0:
             rebase = self.sweeps.next_rebase()
@@ -55,7 +58,7 @@ class Filling:
         state, tickets = self.state, self.tickets
         if state.phase != "running" or self.scoring.holds_back():
             return False
-        sweeping, places = self.sweeps.open is not None, tickets.workers.places
+        sweeping, places = bool(self.sweeps.open), tickets.workers.places
         while places and state.slots.free > 0 and tickets.admit(sweeping):
             pass
         return not state.running
@@ -84,7 +87,7 @@ class Filling:
         """
         state = self.state
         state.stop("max_calls")
-        if self.tickets.flights or state.slots.running:
+        if self.tickets.flights or state.slots.running or not self.sweeps.waiting:
             return False
         if state.phase == "scoring":
             self.scoring.forgo()

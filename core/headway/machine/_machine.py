@@ -48,6 +48,8 @@ from headway.machine._filling import Filling
 from headway.machine._instructions import Finish, Instruction, Notify
 from headway.machine._lookups import Lookups
 from headway.machine._measuring import Requester
+from headway.machine._open import OpenSweep
+from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -93,6 +95,7 @@ class Machine:
         )
         self._tickets = Tickets(self._state)
         self._sweeps = Sweeps(self._state)
+        self._requests = Requests(self._state, self._sweeps)
         self._scoring = Scoring(self._state)
         self._filling = Filling(self._state, self._tickets, self._sweeps, self._scoring)
         self._wake_at: float | None = None
@@ -258,9 +261,10 @@ class Machine:
             raise IllegalEventError(f"step {event.step} was never begun")
         if isinstance(event, Yielded) and type(event.request) not in _REQUESTS:
             raise IllegalEventError(f"{event.request!r} is no request")
-        step = self._sweeps.step
-        if step is None or step.number != event.step:
+        sweep = self._sweeps.of_step(event.step)
+        if sweep is None:
             return
+        step = sweep.step
         if step.awaiting != "plugin" or event.n != step.n + 1:
             raise IllegalEventError(
                 f"step {event.step} is at request {step.n} and the machine waits for its "
@@ -271,10 +275,9 @@ class Machine:
         running = self._state.slots.running.get(call)
         if running is not None:
             return running
-        step = self._sweeps.step
-        if step is not None and step.commit is not None and step.commit.id == call:
-            return step.commit
-        return None
+        committing = self._sweeps.committing
+        commit = None if committing is None else committing.step.commit
+        return commit if commit is not None and commit.id == call else None
 
     # ------------------------------------------------------------------ one event each
 
@@ -298,9 +301,9 @@ class Machine:
             self._scoring.ended(call.id, scored=True)
             self._scored(self._state.measuring.done(call.id, value))
         elif isinstance(call, RebaseCall):
-            self._sweeps.rebased(call.card.number, value)
+            self._sweeps.rebased(call.id, value)
         else:
-            self._sweeps.committed(value)
+            self._requests.committed(value)
 
     def _late(self, event: Done) -> None:
         self._state.tally.late += 1
@@ -326,39 +329,38 @@ class Machine:
             self._tickets.failed(call.ticket.number, completion, fault)
             return
         if isinstance(call, CommitCall):
-            self._sweeps.commit_failed(fault)
+            self._requests.commit_failed(fault)
             return
-        measuring = self._state.measuring
-        if isinstance(call, RebaseCall) or measuring.wanted(call.id):
+        sweeps, measuring = self._sweeps, self._state.measuring
+        rebase = isinstance(call, RebaseCall)
+        if sweeps.of_rebase(call.id) if rebase else measuring.wanted(call.id):
             self._state.fault(fault)
-        if isinstance(call, RebaseCall):
-            self._sweeps.rebase_failed(call.card.number)
+        if rebase:
+            sweeps.rebase_failed(call.id)
             return
         self._scoring.ended(call.id, scored=False)
         for requester in measuring.failed(call.id, late=completion == "timeout"):
             if requester[0] in ("step", "verify"):
-                self._sweeps.unmeasured(requester)
+                sweeps.unmeasured(requester)
             else:
                 self._scoring.unmeasured(requester, fault)
 
     def _yielded(self, event: Yielded) -> None:
-        if self._speaks(event.step):
-            self._sweeps.yielded(event.request)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.yielded(sweep, event.request)
 
     def _returned(self, event: Returned) -> None:
-        if self._speaks(event.step):
-            self._sweeps.returned(event.memory)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.returned(sweep, event.memory)
 
     def _raised(self, event: Raised) -> None:
-        if self._speaks(event.step):
-            self._sweeps.raised(event.fault)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.raised(sweep, event.fault)
 
-    def _speaks(self, step: int) -> bool:
-        open_step = self._sweeps.step
-        if open_step is not None and open_step.number == step:
-            return True
-        self._state.tally.late += 1
-        return False
+    def _speaker(self, step: int) -> OpenSweep | None:
+        sweep = self._sweeps.of_step(step)
+        self._state.tally.late += sweep is None
+        return sweep
 
     def _tick(self, event: Tick) -> None:
         del event
@@ -409,12 +411,13 @@ class Machine:
         Go on in a run that searches; True when something changed that is to be looked at first.
         """
         sweeps = self._sweeps
-        self._tickets.apply_ended(sweeping=sweeps.open is not None)
+        self._tickets.apply_ended(sweeping=bool(sweeps.open))
         return (
             self._state.phase == "halting"
             or self._look_after()
             or self._sweep()
             or sweeps.open_step()
+            or self._race()
             or self._filling.fill()
             or self._rest()
         )
@@ -430,20 +433,28 @@ class Machine:
 
     def _sweep(self, *, quiet: bool = False) -> bool:
         sweeps = self._sweeps
-        if sweeps.open is not None:
+        if not sweeps.room or (sweeps.open and self._scoring.target_reached):
             return False
-        if not len(self._state.buffer):
+        if not self._state.buffer.leasable:
             sweeps.again = False
             return False
-        view = self._tickets.view(sweeping=False, quiet=quiet)
+        view = self._tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
         if not sweeps.again and not self._state.gate.take(view):
             return False
-        draining = view.draining and view.in_flight == 0
-        if not (quiet or draining or sweeps.worth_while):
+        last = quiet or (view.draining and view.in_flight == 0 and not view.sweeping)
+        if not (last or sweeps.worth_while):
             return False
         self._tickets.finished = 0
-        sweeps.begin(quiet=quiet or draining)
+        sweeps.begin(quiet=last)
         return True
+
+    def _race(self) -> bool:
+        """
+        Start what the open steps wait for; when all of it runs, a further one may begin.
+        """
+        if not self._sweeps.open:
+            return False
+        return self._filling.start_needed() or self._sweep()
 
     def _look_after(self) -> bool:
         """
@@ -457,7 +468,7 @@ class Machine:
             return False
         self._scoring.follow_head()
         config = state.config
-        if sweeps.open is None and self._scoring.target_reached:
+        if not sweeps.open and self._scoring.target_reached:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
@@ -470,7 +481,7 @@ class Machine:
         When nothing runs and nothing can start: a last take, a stall, or the end of draining.
         """
         state, sweeps = self._state, self._sweeps
-        if state.slots.running or sweeps.open is not None or self._tickets.flights:
+        if state.slots.running or sweeps.open or self._tickets.flights:
             return False
         if len(state.buffer) and self._sweep(quiet=True):
             return True
@@ -490,11 +501,10 @@ class Machine:
         sweeps.give_up()
         state.measuring.abandon()
         self._scoring.forgo()
-        step = sweeps.step
-        if step is not None and step.commit is not None:
+        if sweeps.committing is not None:
             if not self._scoring.overtime():
                 return False
-            sweeps.commit_failed(
+            self._requests.commit_failed(
                 Fault(where="commit", type="Timeout", message="no answer within shutdown_grace")
             )
         self._settle_all()
