@@ -18,10 +18,11 @@ from headway.contracts import Snapshot
 from headway.drivers._recovery import Recovery
 from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
-from headway.machine import Tick
+from headway.machine import Tick, _validate
 from headway.machine._budget import Budget
 from headway.machine._machine import _TRANSITIONS, Machine
 from headway.machine._measuring import Measuring
+from headway.machine._requests import Requests
 from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -198,26 +199,69 @@ def scores_of_another_candidate(patch):
 def race_is_ignored(patch):
     """A lost compare-and-swap is taken for a commit."""
 
-    def lost(self, head):
-        step = self.step
+    def lost(self, sweep, head):
         self.state.head = Snapshot(head.version, self.state.head.artifact)
-        self._committed(step, ())
+        self._committed(sweep, ())
 
-    patch.setattr(Sweeps, "_lost", lost)
+    patch.setattr(Requests, "_lost", lost)
 
 
 def publishes_before_acknowledgement(patch):
     """The head is published when the commit is sent."""
-    plain = Sweeps._commit
+    plain = Requests._commit
 
-    def commit(self, step, request):
-        plain(self, step, request)
-        if step.commit is not None:
-            cards = tuple(self.open.survivors[n] for n in request.cards)
+    def commit(self, sweep, request):
+        plain(self, sweep, request)
+        if sweep.step.commit is not None:
+            cards = tuple(sweep.survivors[n] for n in request.cards)
             head = Snapshot(self.state.head.version + 1, request.candidate)
             self.state.adopt(head, cards)
 
-    patch.setattr(Sweeps, "_commit", commit)
+    patch.setattr(Requests, "_commit", commit)
+
+
+def loser_keeps_its_head(patch):
+    """A step goes on, on the head that another one's commit has replaced."""
+
+    plain = Sweeps.close_others
+
+    def close_others(self, winner):
+        open_ones = dict(self.open)
+        self.open = {n: s for n, s in open_ones.items() if not s.waits or s is winner}
+        plain(self, winner)
+        self.open = {n: s for n, s in open_ones.items() if s.waits or s is winner}
+
+    patch.setattr(Sweeps, "close_others", close_others)
+    patch.setattr(_validate, "_open_sweeps", lambda state, sweeps: None)
+
+
+def two_commits_on_their_way(patch):
+    """A step that wants to commit does not wait for the commit of another."""
+    plain = Requests._commit
+
+    def commit(self, sweep, request):
+        with pytest.MonkeyPatch.context() as blind:
+            blind.setattr(Sweeps, "committing", None)
+            plain(self, sweep, request)
+
+    patch.setattr(Requests, "_commit", commit)
+    patch.setattr(_validate, "_open_sweeps", lambda state, sweeps: None)
+
+
+def memory_changes_under_a_step(patch):
+    """A step goes on, with a memory that another one has replaced."""
+
+    def remember(self, sweep, memory):
+        del sweep
+        self.state.memory = memory
+
+    patch.setattr(Requests, "_remember", remember)
+
+
+def one_step_too_many(patch):
+    """A sweep begins whenever those that are open wait for measurements."""
+    patch.setattr(Sweeps, "room", property(lambda self: self.waiting))
+    patch.setattr(_validate, "_open_sweeps", lambda state, sweeps: None)
 
 
 def decides_twice(patch):
@@ -280,6 +324,10 @@ BUGS: tuple[Plant, ...] = (
     scores_of_another_candidate,
     race_is_ignored,
     publishes_before_acknowledgement,
+    loser_keeps_its_head,
+    two_commits_on_their_way,
+    memory_changes_under_a_step,
+    one_step_too_many,
     decides_twice,
     timer_is_trusted,
     resume_forgets_the_lookups,

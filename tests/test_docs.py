@@ -24,7 +24,7 @@ from headway import contracts, errors
 from headway.cli import _parser, main
 from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
 from headway.machine._measuring import _KEPT
-from headway.machine._sweeps import MAX_RACES
+from headway.machine._requests import MAX_RACES
 from headway.options import DRIVERS, RunOptions
 from headway.registry import EVENT_HOOKS, KINDS
 

@@ -8,7 +8,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headway.builtins._estimators import Ewma, Linear
@@ -120,6 +120,7 @@ def test_quantiles_cover_the_share_that_they_promise(estimator):
 
 @estimators
 @given(pairs=pairs, cost=costs, low=st.floats(0, 1), high=st.floats(0, 1))
+@example(pairs=[(5e-324, 1.0), (1.0, 0.0)], cost=0.0, low=0.0, high=1.0)
 def test_predictions_are_never_negative_and_quantiles_never_fall(estimator, pairs, cost, low, high):
     """
     Whatever was seen; a higher level is never a shorter duration.
@@ -182,4 +183,4 @@ def test_memory_is_bounded(estimator):
     """
     known = taught(estimator(window=16), *((1.0, 1.0) for _ in range(10_000)))
 
-    assert 16 == len(known._recent._seen)
+    assert 16 == len(known._recent)

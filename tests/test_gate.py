@@ -68,7 +68,20 @@ def test_a_ratio_of_nothing_refreshes_whenever_the_head_moved():
 TAKES = {
     "nothing": ({}, False),
     "a whole batch": ({"waiting": 3, "held": 3}, True),
-    "a whole batch while a sweep is open": ({"waiting": 3, "held": 3, "sweeping": True}, False),
+    "a whole batch while a sweep is open": ({"waiting": 3, "held": 3, "sweeping": True}, True),
+    "less than a batch that has waited, while a sweep is open": (
+        {"waiting": 1, "held": 4, "finished": 8, "sweeping": True},
+        True,
+    ),
+    "what is left when it is quiet and a sweep is open": (
+        {"waiting": 1, "held": 4, "sweeping": True, "quiet": True},
+        False,
+    ),
+    "what is left while draining and a sweep is open": (
+        {"waiting": 1, "held": 4, "sweeping": True, "draining": True},
+        False,
+    ),
+    "nothing new while a sweep is open": ({"held": 4, "finished": 8, "sweeping": True}, False),
     "less than a batch": ({"waiting": 2, "held": 2, "in_flight": 1}, False),
     "less than a batch, nothing in flight": ({"waiting": 2, "held": 2}, False),
     "less than a batch that has waited": ({"waiting": 2, "held": 2, "finished": 8}, True),

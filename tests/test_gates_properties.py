@@ -26,7 +26,7 @@ from headway.contracts import (
 from headway.drivers import Engine
 from headway.drivers.simulated import Simulation
 from headway.durations import Constant, LogNormal, Pareto
-from headway.machine import Abandon, Done, Failed, Notify, Returned, Run, Yielded
+from headway.machine import Abandon, Abort, Done, Failed, Notify, Returned, Run, Yielded
 from headway.options import make_options
 from headway.run import prepare
 from headway.testing._toy import ToyDomain
@@ -40,8 +40,8 @@ class Carrier:
     Commits what is measured to help, carries what changes nothing, lets the rest go.
     """
 
-    def __init__(self, batch=1):
-        self.batch = batch
+    def __init__(self, batch=1, max_steps=1):
+        self.batch, self.max_steps = batch, max_steps
 
     def step(self, cards, context):
         for card in cards:
@@ -59,8 +59,8 @@ class Fickle:
     Does whatever the contract allows, and now and then what it does not.
     """
 
-    def __init__(self, batch=1, bad=0.03):
-        self.batch, self.bad = batch, bad
+    def __init__(self, batch=1, max_steps=1, bad=0.03):
+        self.batch, self.max_steps, self.bad = batch, max_steps, bad
 
     def select(self, ticket, head, memory, rng):
         task = rng.choice(["train-0", None, None])
@@ -141,7 +141,10 @@ class Watch:
                 self.begun(instruction.call)
             elif isinstance(instruction, Abandon):
                 self.calls.pop(instruction.call)
-        if isinstance(event, Returned):
+            elif isinstance(instruction, Abort):
+                self.carrying.pop(instruction.step, None)
+        ended = any(isinstance(i, Notify) and isinstance(i.notice, SweepDone) for i in instructions)
+        if isinstance(event, Returned) and ended:  # else it waits for another step's commit
             self.carried |= self.carrying[event.step] - self.decided
 
     def moved(self, head):
@@ -278,9 +281,10 @@ lagging = st.fixed_dictionaries(
 )
 barrier = st.fixed_dictionaries({**common, "round_size": st.integers(1, 20)})
 aggregators = st.builds(
-    lambda name, batch: AGGREGATORS[name](batch=batch),
+    lambda name, batch, max_steps: AGGREGATORS[name](batch=batch, max_steps=max_steps),
     st.sampled_from(sorted(AGGREGATORS)),
     st.integers(1, 9),
+    st.integers(1, 3),
 )
 domains = st.builds(
     ToyDomain,

@@ -11,15 +11,17 @@ from typing import Any
 from headway.errors import OptionError, suggestion
 
 
-def check_count(option: str, value: Any, least: int) -> None:
+def check_count(option: str, value: Any, least: int, most: int | None = None) -> None:
     """
-    Refuse anything but a whole number of at least ``least``.
+    Refuse anything but a whole number of at least ``least`` and at most ``most``.
 
     Raises:
         OptionError: it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(option, value, f"Give a whole number of at least {least}.")
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise OptionError(option, value, f"Give a whole number {bounds}.")
 
 
 def check_number(

@@ -180,14 +180,29 @@ class EvidenceBuffer:
         return len(self._waiting) - self._waiting_carried
 
     @property
+    def leasable(self) -> int:
+        """
+        How many cards a sweep would lease now, carried ones included.
+        """
+        return len(self._waiting)
+
+    @property
     def undecided(self) -> int:
         """
         How many new cards wait or are leased.
         """
-        return len(self._waiting) + len(self._leased) - len(self._carried)
+        return len(self) - len(self._carried)
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._leased)
+
+    def counts(self) -> tuple[int, int, int]:
+        """
+        ``undecided``, ``waiting`` and the length at once.
+        """
+        waiting = len(self._waiting)
+        held = waiting + len(self._leased)
+        return held - len(self._carried), waiting - self._waiting_carried, held
 
     def statistics(self) -> BufferStatistics:
         """

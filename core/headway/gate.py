@@ -15,9 +15,10 @@ import attrs
 from attrs import validators
 
 from headway._checks import check_choice, check_count
+from headway._records import record
 
 
-@attrs.frozen
+@record
 class GateView:
     """
     What a gate decides on.
@@ -29,7 +30,8 @@ class GateView:
         waiting: New cards that wait for a sweep.
         held: All cards, carried ones included.
         finished: Rollouts that ended since the oldest waiting card arrived.
-        sweeping: Whether a sweep is open.
+        sweeping: Whether a sweep is open; whether there is room for one more is not the gate's
+            business.
         draining: Whether the run is ending and no rollout will start any more.
         quiet: Whether nothing runs and nothing can start.
     """
@@ -149,14 +151,14 @@ class LagGate:
 
     def take(self, view: GateView) -> bool:
         """
-        Whether a sweep may take what waits: a whole batch, or one that has waited long enough.
+        Whether a sweep may take what waits: a whole batch, or one that has waited long enough; at
+        the end all that is left, once no sweep is open that might give something back.
         """
-        if view.sweeping or not view.held:
-            return False
-        if view.quiet or view.waiting >= self.batch:
+        if view.waiting >= self.batch:
             return True
-        if view.draining:
-            return view.in_flight == 0
+        if view.quiet or view.draining:
+            alone = not view.sweeping and (view.quiet or view.in_flight == 0)
+            return alone and view.held > 0
         return view.waiting > 0 and view.finished >= self.n_workers * self.max_wait_rounds
 
     def base(self, held: int, head: int) -> int:

@@ -2,8 +2,8 @@
 The merger: what a sweep does with the cards that it takes.
 
 It judges each card against the head by a staleness policy, finds duplicates, and remembers which
-commit last changed which part of the artifact.  It is the only writer: the machine runs one sweep
-at a time.
+commit last changed which part of the artifact.  It is the only writer: sweeps may race, and what
+one commits closes the others.
 """
 
 from __future__ import annotations

@@ -176,6 +176,7 @@ def prepare(
     config = _config(domain, splits, options)
     _check_clock(options, durations)
     parts = _Parts.look_up(registry, options, initial, chosen)
+    config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
     notes = _notes(options, config)
     opening = RunStarted(
         run=domain.name,

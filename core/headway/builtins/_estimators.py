@@ -11,37 +11,27 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from typing import TypeAlias
 
 import attrs
 
 from headway._checks import check_count, check_number
 
+_Recent: TypeAlias = deque[tuple[float, float]]
+"""The last (cost, seconds), to tell how far durations spread around their prediction."""
 
-@attrs.define(eq=False)
-class _Recent:
+
+def _factor(recent: _Recent, predict: Callable[[float], float], level: float) -> float:
     """
-    The last observations, to tell how far durations spread around their prediction.
+    What a prediction is multiplied with so that a share ``level`` does not exceed it.
     """
-
-    size: int
-    _seen: deque[tuple[float, float]] = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self._seen = deque(maxlen=self.size)
-
-    def add(self, cost: float, seconds: float) -> None:
-        self._seen.append((cost, seconds))
-
-    def factor(self, predict: Callable[[float], float], level: float) -> float:
-        """
-        What a prediction is multiplied with so that a share ``level`` does not exceed it.
-        """
-        known = [(seconds, predict(cost)) for cost, seconds in self._seen]
-        factors = sorted(seconds / expected for seconds, expected in known if expected > 0)
-        if not factors:
-            return 1.0
-        rank = math.ceil(level * len(factors))  # nearest rank: a value that did occur
-        return factors[max(rank, 1) - 1]
+    known = [(seconds, predict(cost)) for cost, seconds in recent]
+    ratios = [seconds / expected for seconds, expected in known if expected > 0]
+    factors = sorted(ratio for ratio in ratios if ratio < math.inf)
+    if not factors:
+        return 1.0
+    rank = math.ceil(level * len(factors))  # nearest rank: a value that did occur
+    return factors[max(rank, 1) - 1]
 
 
 @attrs.define(eq=False)
@@ -69,7 +59,7 @@ class Linear:
 
     def __attrs_post_init__(self) -> None:
         check_count("window", self.window, 1)
-        self._recent = _Recent(self.window)
+        self._recent = deque(maxlen=self.window)
 
     def observe(self, cost: float, seconds: float) -> None:
         """
@@ -85,7 +75,7 @@ class Linear:
         self._seconds += (seconds - self._seconds) / self._count
         self._spread += away * (cost - self._cost)
         self._together += away * (seconds - self._seconds)
-        self._recent.add(cost, seconds)
+        self._recent.append((cost, seconds))
 
     def estimate(self, cost: float) -> float | None:
         """
@@ -103,7 +93,7 @@ class Linear:
         _check_level(level)
         if not self._count:
             return None
-        return self._predict(cost) * self._recent.factor(self._predict, level)
+        return self._predict(cost) * _factor(self._recent, self._predict, level)
 
     def _predict(self, cost: float) -> float:
         slope = self._together / self._spread if self._spread > 0 else 0.0
@@ -134,7 +124,7 @@ class Ewma:
     def __attrs_post_init__(self) -> None:
         check_number("weight", self.weight, above=0, most=1)
         check_count("window", self.window, 1)
-        self._recent = _Recent(self.window)
+        self._recent = deque(maxlen=self.window)
 
     def observe(self, cost: float, seconds: float) -> None:
         """
@@ -145,11 +135,12 @@ class Ewma:
         """
         _check(cost, seconds)
         old_cost, old_seconds = self._means or (cost, seconds)
+        weight = self.weight
         self._means = (
-            old_cost + self.weight * (cost - old_cost),
-            old_seconds + self.weight * (seconds - old_seconds),
+            old_cost + weight * (cost - old_cost),
+            old_seconds + weight * (seconds - old_seconds),
         )
-        self._recent.add(cost, seconds)
+        self._recent.append((cost, seconds))
 
     def estimate(self, cost: float) -> float | None:
         """
@@ -167,7 +158,7 @@ class Ewma:
         _check_level(level)
         if self._means is None:
             return None
-        return self._predict(cost) * self._recent.factor(self._predict, level)
+        return self._predict(cost) * _factor(self._recent, self._predict, level)
 
     def _predict(self, cost: float) -> float:
         mean_cost, mean_seconds = self._means or (0.0, 0.0)
@@ -175,7 +166,7 @@ class Ewma:
 
 
 def _check(cost: float, seconds: float) -> None:
-    if not (math.isfinite(cost) and math.isfinite(seconds) and seconds >= 0):
+    if not (-math.inf < cost < math.inf and 0 <= seconds < math.inf):  # NaN is within nothing
         raise ValueError(f"cannot learn from cost={cost!r}, seconds={seconds!r}")
 
 

@@ -8,18 +8,16 @@ does not use up a place of the epoch.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import attrs
 
 from headway.contracts import TaskBook
 from headway.errors import UsageError
 from headway.keyed import keyed_rng
 
-
-@attrs.frozen
-class _Epoch:
-    seed: int
-    number: int
-    train: tuple[str, ...]
+_Epoch: TypeAlias = tuple[int, int, tuple[str, ...]]
+"""(seed, number, training tasks)."""
 
 
 @attrs.define(eq=False)
@@ -46,12 +44,14 @@ class ShuffledEpochs:
         if not book.train:
             raise UsageError("the domain has no training task; its tasks() must give at least one")
         number, place = divmod(book.drawn, len(book.train))
-        return self._ordered(_Epoch(book.seed, number, book.train))[place]
-
-    def _ordered(self, epoch: _Epoch) -> tuple[str, ...]:
-        # A cache of a pure function: with it or without it the same tasks are picked.
+        epoch = (book.seed, number, book.train)
         if epoch != self._epoch:
-            order = list(epoch.train)
-            keyed_rng(epoch.seed, "epoch", epoch.number).shuffle(order)
-            self._epoch, self._order = epoch, tuple(order)
-        return self._order
+            # A cache of a pure function: with it or without it the same tasks are picked.
+            self._epoch, self._order = epoch, _shuffled(*epoch)
+        return self._order[place]
+
+
+def _shuffled(seed: int, number: int, train: tuple[str, ...]) -> tuple[str, ...]:
+    order = list(train)
+    keyed_rng(seed, "epoch", number).shuffle(order)
+    return tuple(order)

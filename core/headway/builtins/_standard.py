@@ -69,19 +69,22 @@ class StandardAggregator:
 
     Args:
         batch: How many new cards make a step worth while.
+        max_steps: How many steps may be open at once, 1 to 3.
         draws: Draws of each held-out task when rewards are not deterministic.
         accept_level: One-sided level of each acceptance when rewards are not deterministic.
 
     Raises:
-        OptionError: a count is no whole number of at least 1, or the level not within (0, 1).
+        OptionError: a count is no whole number or out of its range, or the level not within (0, 1).
     """
 
     batch: int = 1
+    max_steps: int = 2
     draws: int = 4
     accept_level: float = 0.05
 
     def __attrs_post_init__(self) -> None:
         check_count("batch", self.batch, 1)
+        check_count("max_steps", self.max_steps, 1, 3)
         check_count("draws", self.draws, 1)
         check_number("accept_level", self.accept_level, above=0, below=1)
 

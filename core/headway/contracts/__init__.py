@@ -51,6 +51,7 @@ from headway.contracts._values import (
     Work,
     canonical_json,
     content_digest,
+    text_digest,
     touch_common,
 )
 
@@ -105,5 +106,6 @@ __all__ = [
     "Work",
     "canonical_json",
     "content_digest",
+    "text_digest",
     "touch_common",
 ]

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from headway._records import record
 from headway.contracts._values import CompletionKind, Decision, Fault, Snapshot
 
 SweepOutcome: TypeAlias = Literal[
@@ -51,7 +52,7 @@ class RunStarted:
     limits: Mapping[str, float]
 
 
-@attrs.frozen(kw_only=True)
+@record
 class TicketEnded:
     """
     A ticket ended, exactly once.

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from headway._records import record
 from headway.contracts._requests import Request
 from headway.contracts._values import (
     Artifact,
@@ -69,7 +70,7 @@ class Aggregator(Protocol):
     """
     An optimizer: turns evidence cards into commits.
 
-    A step is a transaction on ``context.head``.  Cards are leased to it; those that it neither
+    A step is a transaction on ``context.head`` and ``context.memory``.  Cards are leased to it; those that it neither
     commits, consumes nor carries are ``discarded(worse)`` at its end.  A step that asked for
     nothing has decided nothing: its cards go back to the buffer.  It may be abandoned and run again
     at any request, so it has no effect but its requests and no memory but its arguments: what it
@@ -77,6 +78,11 @@ class Aggregator(Protocol):
 
     An aggregator may also have ``select(ticket, head, memory, rng) -> Work``, called when a ticket
     is admitted: quick, pure, and with no randomness but ``rng``.
+
+    An aggregator may also have ``max_steps``, from 1 to 3 and 1 when absent, read once when a run
+    starts: so many of its steps may be open at once, each with cards of its own.  When one of them
+    commits or changes the memory, the others are abandoned and their cards judged anew.  Steps of
+    one aggregator are still called from one thread at a time.
 
     Attributes:
         batch: How many new cards make a step worth while.
@@ -149,7 +155,7 @@ class DurationEstimator(Protocol):
         ...
 
 
-@attrs.frozen(kw_only=True)
+@record
 class TaskBook:
     """
     What a sampler may look at.

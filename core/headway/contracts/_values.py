@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeAlias
 import attrs
 from attrs.validators import instance_of, optional
 
+from headway._records import record
+
 Json: TypeAlias = Any
 """A JSON value.  Spelled ``Any`` because a recursive alias rejects a plain ``dict[str, int]``."""
 
@@ -49,6 +51,9 @@ DISCARD_REASONS: tuple[str, ...] = (
 """Why a card was discarded; ``Consume`` accepts these reasons."""
 
 
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+
+
 def canonical_json(value: Json) -> str:
     """
     The one spelling of a JSON value: sorted keys, no spaces, no NaN.
@@ -57,14 +62,21 @@ def canonical_json(value: Json) -> str:
         ValueError: the value holds NaN or an infinity.
         TypeError: the value is not made of JSON types.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _encode(value)
 
 
 def content_digest(value: Json) -> str:
     """
     The SHA-256 of a JSON value's one spelling, as 64 hexadecimal digits.
     """
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return text_digest(canonical_json(value))
+
+
+def text_digest(text: str) -> str:
+    """
+    The content digest of a JSON value that is spelled already.
+    """
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @attrs.frozen(eq=False)
@@ -192,7 +204,7 @@ class Work:
     task: str | None = attrs.field(default=None, validator=optional(instance_of(str)))
 
 
-@attrs.frozen(kw_only=True)
+@record
 class Ticket:
     """
     Permission to run one rollout.

@@ -120,7 +120,9 @@ class Recovery:
             if isinstance(instruction, Run | Cancel | Abandon):
                 work.append(instruction)
             elif isinstance(instruction, Resume):
-                self._resumed.setdefault(instruction.step, []).append(instruction)
+                # To the end, so that steps that have an answer to come are in the order of asking.
+                told = self._resumed.pop(instruction.step, [])
+                self._resumed[instruction.step] = [*told, instruction]
             elif isinstance(instruction, Abort):
                 self._forget(instruction.step)
         if self.engine.journal is not None:

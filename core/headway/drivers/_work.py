@@ -4,7 +4,6 @@ Performs calls: the only place where a domain's code and the ledger run.
 
 from __future__ import annotations
 
-import copy
 import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
@@ -29,8 +28,10 @@ from headway.contracts import (
     Task,
     canonical_json,
     content_digest,
+    text_digest,
 )
 from headway.drivers._bridge import Bridge
+from headway.drivers._copies import copied, untouched
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -47,14 +48,8 @@ from headway.machine import (
     VerifyCall,
 )
 
-_METHODS = {
-    "rollout": "rollout",
-    "verify": "rollout",
-    "propose": "propose",
-    "measure": "measure",
-}
-"""The domain's method behind each kind of call."""
-
+_NOTHING: dict[str, Any] = {}
+"""What a method is given that asks for nothing by name."""
 
 FAILURES = (Exception, SystemExit, CancelledError)
 """What user code may raise without ending more than its call."""
@@ -88,6 +83,8 @@ class Workbench:
     bridge: Bridge = attrs.field(factory=Bridge)
     _by_rollout: bool = attrs.field(init=False)
     _coroutines: frozenset[str] = attrs.field(init=False)
+    _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
+    _finish: dict[str, Callable[[Any, Any], CallValue]] = attrs.field(init=False)
     _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -97,21 +94,39 @@ class Workbench:
             self._wants[method] = frozenset(names) & {"rng", "payload"}
         # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
         self._by_rollout = type(self.domain).measure is Domain.measure
-        self._coroutines = frozenset(m for m in methods if self._is_async(m))
-
-    def _is_async(self, method: str) -> bool:
-        scores = method == "measure" and self._by_rollout
-        return inspect.iscoroutinefunction(getattr(self.domain, "rollout" if scores else method))
+        behind = {m: m for m in methods} | {"verify": "rollout"}
+        behind |= {"measure": "rollout"} if self._by_rollout else {}
+        self._coroutines = frozenset(
+            kind
+            for kind, method in behind.items()
+            if inspect.iscoroutinefunction(getattr(self.domain, method))
+        )
+        self._raw = {
+            "rollout": self._rollout,
+            "propose": self._propose,
+            "verify": self._verify,
+            "measure": self._measure,
+            "rebase": self._rebase,
+            "commit": self._commit,
+        }
+        self._finish = {
+            "rollout": self._outcome,
+            "propose": self._proposed,
+            "verify": self._outcome,
+            "measure": self._score,
+            "rebase": self._rebased,
+            "commit": self._committed,
+        }
 
     def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
         Perform a call and report it; never raises an ``Exception``.
         """
         try:
-            raw = self._in_place(call)
+            value = self.value(call)
         except FAILURES as error:  # user code may raise anything; it is contained
-            return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
-        return self._checked(call, raw, now)
+            return _failed(call, error, now)
+        return Done(now(), call.id, value)
 
     def close(self) -> None:
         """
@@ -127,96 +142,90 @@ class Workbench:
         As ``perform``, for a call that ``is_coroutine``, on the running loop.
         """
         try:
-            raw = await self.raw(call)
+            value = self._finish[call.kind](call, await self._raw[call.kind](call))
         except FAILURES as error:
-            return Failed(now(), call.id, Fault.of(call.kind, error, _task(call)))
-        return self._checked(call, raw, now)
-
-    def _checked(self, call: Call, raw: Any, now: Callable[[], float]) -> Done | Failed:
-        try:
-            return Done(now(), call.id, self.finish(call, raw))
-        except FAILURES as error:
-            invalid = isinstance(error, InvalidValue)
-            fault = Fault.of(call.kind, error, _task(call))
-            return Failed(now(), call.id, fault, invalid=invalid)
+            return _failed(call, error, now)
+        return Done(now(), call.id, value)
 
     def is_coroutine(self, call: Call) -> bool:
         """
         Whether the user code of a call is ``async def``.
         """
-        return _METHODS.get(call.kind, "") in self._coroutines
+        return call.kind in self._coroutines
 
     def value(self, call: Call) -> CallValue:
         """
         Perform a call; raises what the domain or the ledger raises.
-        """
-        return self.finish(call, self._in_place(call))
 
-    def _in_place(self, call: Call) -> Any:
-        if self.is_coroutine(call):
-            return self.bridge.wait(self.raw(call))
-        return self.executor.run(self.raw, call)
+        Raises:
+            InvalidValue: what user code gave is no valid reward, outcome or diff.
+        """
+        kind = call.kind
+        if kind in self._coroutines:
+            raw = self.bridge.wait(self._raw[kind](call))
+        else:
+            raw = self.executor.run(self._raw[kind], call)
+        return self._finish[kind](call, raw)
 
-    def raw(self, call: Call) -> Any:
-        """
-        What user code gives for a call, unchecked; an awaitable when it is ``async def``.
-        """
-        if isinstance(call, RolloutCall):
-            return self._rollout(call.artifact.value, call)
-        if isinstance(call, MeasureCall):
-            key = ("measure", call.task, call.draw, call.artifact.digest)
-            measure = self.domain.rollout if self._by_rollout else self.domain.measure
-            more = self._more("rollout" if self._by_rollout else "measure", key)
-            return measure(call.artifact.value, self.tasks[call.task], **more)
-        if isinstance(call, ProposeCall):
-            more = self._more("propose", ("propose", call.ticket.number), call.payload)
-            task = self.tasks[call.task]
-            return self.domain.propose(call.artifact.value, task, call.outcome, **more)
-        if isinstance(call, VerifyCall):
-            return self._rollout(self.domain.apply(call.artifact.value, call.diff), call)
-        if isinstance(call, RebaseCall):
-            return self.domain.rebase(call.card.diff, call.artifact.value)
+    # ------------------------------------------------------- what user code gives, unchecked
+
+    def _rollout(self, call: RolloutCall) -> Any:
+        return self._try(call.artifact.value, call)
+
+    def _verify(self, call: VerifyCall) -> Any:
+        return self._try(self.domain.apply(call.artifact.value, call.diff), call)
+
+    def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
+        more = self._more("rollout", call.payload, "rollout", call.ticket.number)
+        return self.domain.rollout(state, self.tasks[call.task], **more)
+
+    def _measure(self, call: MeasureCall) -> Any:
+        scores = "rollout" if self._by_rollout else "measure"
+        more = self._more(scores, None, "measure", call.task, call.draw, call.artifact.digest)
+        measure = self.domain.rollout if self._by_rollout else self.domain.measure
+        return measure(call.artifact.value, self.tasks[call.task], **more)
+
+    def _propose(self, call: ProposeCall) -> Any:
+        more = self._more("propose", call.payload, "propose", call.ticket.number)
+        task = self.tasks[call.task]
+        return self.domain.propose(call.artifact.value, task, call.outcome, **more)
+
+    def _rebase(self, call: RebaseCall) -> Any:
+        return self.domain.rebase(call.card.diff, call.artifact.value)
+
+    def _commit(self, call: CommitCall) -> Any:
         message = "; ".join(f"card {number}" for number in call.cards)
         return self.ledger.commit(call.expected, call.artifact, key=call.key, message=message)
 
-    def finish(self, call: Call, raw: Any) -> CallValue:
+    def _more(self, method: str, payload: Json, *key: object) -> dict[str, Any]:
         """
-        Check what user code gave and turn it into what the machine takes.
-
-        Raises:
-            InvalidValue: it is no valid reward, outcome or diff.
+        What the method asks for by name; the key is its random stream's.
         """
-        if isinstance(call, RolloutCall | VerifyCall):
-            return self._outcome(raw)
-        if isinstance(call, MeasureCall):
-            return self._outcome(raw).reward if self._by_rollout else self._reward(raw)
-        if isinstance(call, ProposeCall):
-            return None if raw is None else self._proposal(raw, call.artifact)[0]
-        if isinstance(call, RebaseCall):
-            return self._rebased(raw, call.artifact)
-        return _commit_answer(call, raw)
-
-    def _rollout(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
-        more = self._more("rollout", ("rollout", call.ticket.number), call.payload)
-        return self.domain.rollout(state, self.tasks[call.task], **more)
-
-    def _more(self, method: str, key: tuple[object, ...], payload: Json = None) -> dict[str, Any]:
         wants = self._wants[method]
+        if not wants:
+            return _NOTHING
         more: dict[str, Any] = {"rng": keyed_rng(self.seed, *key)} if "rng" in wants else {}
         if "payload" in wants:
             more["payload"] = payload
         return more
 
-    def _outcome(self, raw: Any) -> Outcome:
+    # ------------------------------------------------------- checked, as the machine takes it
+
+    def _outcome(self, call: Call, raw: Any) -> Outcome:
+        del call
         if not isinstance(raw, Outcome):
             message = f"rollout returned {raw!r}; it must return an Outcome(reward=..., output=...)"
             raise InvalidValue(message)
         reward = self._reward(raw.reward)
         return raw if type(raw.reward) is float else attrs.evolve(raw, reward=reward)
 
+    def _score(self, call: Call, raw: Any) -> float:
+        return self._outcome(call, raw).reward if self._by_rollout else self._reward(raw)
+
     def _reward(self, raw: Any) -> float:
         low, high = self.domain.reward_range
-        if isinstance(raw, bool) or not isinstance(raw, int | float) or raw != raw:  # noqa: PLR0124 - NaN differs from itself differs from itself differs from itself
+        is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
+        if not is_number or raw != raw:  # noqa: PLR0124 - NaN differs from itself
             message = f"the reward {raw!r} is no number"
             raise InvalidValue(message)
         if not low <= raw <= high or raw in (inf, -inf):
@@ -224,22 +233,40 @@ class Workbench:
             raise InvalidValue(message)
         return float(raw)
 
+    def _proposed(self, call: ProposeCall, raw: Any) -> Proposal | None:
+        return None if raw is None else self._proposal(raw, call.artifact)[0]
+
+    def _rebased(self, call: RebaseCall, raw: Any) -> Rebased:
+        if raw is None:
+            return Rebased(proposal=None, artifact=None)
+        proposal, after = self._proposal(raw, call.artifact)
+        return Rebased(proposal=proposal, artifact=after)
+
+    def _committed(self, call: CommitCall, raw: Any) -> Committed | HeadMoved:
+        if isinstance(raw, Committed) and type(raw.version) is int and raw.version > call.expected:
+            return raw
+        moved: Any = raw.head if isinstance(raw, HeadMoved) else None
+        if isinstance(moved, Snapshot) and type(moved.version) is int and moved.digest:
+            return HeadMoved(moved)
+        message = f"the ledger answered a commit on version {call.expected} with {raw!r}"
+        raise ContractError(message)
+
     def _proposal(self, diff: Json, artifact: Artifact) -> tuple[Proposal, Artifact]:
         try:
-            size = len(canonical_json(diff))
+            text = canonical_json(diff)
         except (TypeError, ValueError) as error:
             message = f"the proposed diff is no JSON value: {error}"
             raise InvalidValue(message) from error
-        before = copy.deepcopy(artifact.value)
+        before = copied(artifact.value)
         after = Artifact(self.domain.apply(before, diff))
-        if content_digest(before) != artifact.digest:
+        if not untouched(before, artifact.value) and content_digest(before) != artifact.digest:
             message = f"apply of the domain {self.domain.name!r} changed the state it was given"
             raise ContractError(f"{message}; let it return a new one")
         proposal = Proposal(
             diff=diff,
-            digest=content_digest(diff),
+            digest=text_digest(text),
             keys=self._keys(diff),
-            size=size,
+            size=len(text),
             no_op=after == artifact,
             contract_breaking=self.domain.contract_breaking(diff),
         )
@@ -252,22 +279,8 @@ class Workbench:
             raise InvalidValue(message)
         return tuple(sorted(keys))
 
-    def _rebased(self, diff: Json | None, artifact: Artifact) -> Rebased:
-        if diff is None:
-            return Rebased(proposal=None, artifact=None)
-        proposal, after = self._proposal(diff, artifact)
-        return Rebased(proposal=proposal, artifact=after)
 
-
-def _commit_answer(call: CommitCall, raw: Any) -> Committed | HeadMoved:
-    if isinstance(raw, Committed) and type(raw.version) is int and raw.version > call.expected:
-        return raw
-    moved: Any = raw.head if isinstance(raw, HeadMoved) else None
-    if isinstance(moved, Snapshot) and type(moved.version) is int and moved.digest:
-        return HeadMoved(moved)
-    message = f"the ledger answered a commit on version {call.expected} with {raw!r}"
-    raise ContractError(message)
-
-
-def _task(call: Call) -> str | None:
-    return None if isinstance(call, CommitCall) else getattr(call, "task", None)
+def _failed(call: Call, error: BaseException, now: Callable[[], float]) -> Failed:
+    task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
+    fault = Fault.of(call.kind, error, task)
+    return Failed(now(), call.id, fault, invalid=isinstance(error, InvalidValue))

@@ -43,7 +43,7 @@ class Budget:
         """
         Reserve calls; False, and nothing changed, when there are not that many left.
         """
-        if not self.affords(calls):
+        if self.max_calls is not None and not self.affords(calls):
             return False
         self.reserved += calls
         return True

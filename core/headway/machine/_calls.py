@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-import attrs
-
+from headway._records import record
 from headway.contracts import (
     Artifact,
     Card,
@@ -23,7 +22,7 @@ from headway.contracts import (
 )
 
 
-@attrs.frozen
+@record
 class TicketCall:
     """
     One of the calls that a ticket makes, one after the other.
@@ -38,7 +37,7 @@ class TicketCall:
     payload: Json
 
 
-@attrs.frozen
+@record
 class RolloutCall(TicketCall):
     """
     Try an artifact on a task.  Gives an ``Outcome``.
@@ -47,7 +46,7 @@ class RolloutCall(TicketCall):
     kind: ClassVar[str] = "rollout"
 
 
-@attrs.frozen
+@record
 class ProposeCall(TicketCall):
     """
     Suggest a change to an artifact after a rollout.  Gives a ``Proposal`` or None.
@@ -58,7 +57,7 @@ class ProposeCall(TicketCall):
     outcome: Outcome
 
 
-@attrs.frozen
+@record
 class VerifyCall(TicketCall):
     """
     Try an artifact with a change applied, on the change's own task.  Gives an ``Outcome``.
@@ -69,7 +68,7 @@ class VerifyCall(TicketCall):
     diff: Json
 
 
-@attrs.frozen
+@record
 class RebaseCall:
     """
     Make a card's change fit the head.  Gives a ``Rebased``.
@@ -83,7 +82,7 @@ class RebaseCall:
     artifact: Artifact
 
 
-@attrs.frozen
+@record
 class MeasureCall:
     """
     Score an artifact on a task; ``draw`` tells repeated measurements apart.  Gives a float.
@@ -98,7 +97,7 @@ class MeasureCall:
     draw: int
 
 
-@attrs.frozen
+@record
 class CommitCall:
     """
     Write a version to the ledger.  Gives ``Committed`` or ``HeadMoved``.
@@ -114,7 +113,7 @@ class CommitCall:
     cards: tuple[int, ...]
 
 
-@attrs.frozen(kw_only=True)
+@record(kw_only=True)
 class Rebased:
     """
     What rebasing a card gave.

@@ -41,6 +41,7 @@ class MachineConfig:
         solved: A rollout with at least this reward needs no proposal.
         n_workers: Rollouts at once.
         slots: Calls at once, in all.
+        max_steps: Steps of the aggregator at once.
         bind: ``"late"``: a proposal is made against the newest head; ``"early"``: against the
             snapshot that its rollout used.
         self_verify: Whether a change is tried on its own task before it becomes a card.
@@ -53,7 +54,7 @@ class MachineConfig:
         max_seconds: Length of the whole run.
         shutdown_grace: Seconds after the stop in which a commit on its way may still land.
         target_reward: Held-out reward that ends the run.
-        patience: Sweeps in a row without a commit that end the run.
+        patience: Sweeps in a row without a commit that end the run; lost ones do not count.
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.
         eval_timeout: Deadline of a measurement or rebase, in seconds.
         straggler_factor: A rollout that takes this many times its prediction is a straggler.
@@ -71,6 +72,7 @@ class MachineConfig:
     solved: float = 1.0
     n_workers: int = 4
     slots: int = 12
+    max_steps: int = 1
     bind: str = "late"
     self_verify: bool = True
     final_draws: int = 4
@@ -93,6 +95,7 @@ class MachineConfig:
         for option in ("straggler_factor", *self._given(_SECONDS)):
             check_number(option, getattr(self, option), above=0)
         check_number("shutdown_grace", self.shutdown_grace, least=0, below=math.inf)
+        check_count("max_steps", self.max_steps, 1, 3)
         check_choice("bind", self.bind, ("late", "early"))
         self._check_tasks()
 

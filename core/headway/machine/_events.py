@@ -23,13 +23,12 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-import attrs
-
+from headway._records import record
 from headway.contracts import Fault, Json, Request, Snapshot
 from headway.machine._calls import CallValue
 
 
-@attrs.frozen
+@record
 class Started:
     """
     The run begins at a head.
@@ -39,7 +38,7 @@ class Started:
     head: Snapshot
 
 
-@attrs.frozen
+@record
 class Done:
     """
     A call finished.
@@ -50,7 +49,7 @@ class Done:
     value: CallValue
 
 
-@attrs.frozen
+@record
 class Failed:
     """
     A call failed.
@@ -65,7 +64,7 @@ class Failed:
     invalid: bool = False
 
 
-@attrs.frozen
+@record
 class Yielded:
     """
     A step asked for something: its ``n``-th request, counted from 1.
@@ -77,7 +76,7 @@ class Yielded:
     request: Request
 
 
-@attrs.frozen
+@record
 class Returned:
     """
     A step ended after ``n - 1`` requests.
@@ -92,7 +91,7 @@ class Returned:
     memory: Json = None
 
 
-@attrs.frozen
+@record
 class Raised:
     """
     A step raised instead of asking for its ``n``-th request.
@@ -104,7 +103,7 @@ class Raised:
     fault: Fault
 
 
-@attrs.frozen
+@record
 class Tick:
     """
     Time passed.
@@ -113,7 +112,7 @@ class Tick:
     now: float
 
 
-@attrs.frozen
+@record
 class Stop:
     """
     Somebody outside wants the run to end.

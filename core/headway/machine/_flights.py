@@ -56,36 +56,34 @@ class Flight:
 class Workers:
     """
     The worker places: which are free, which snapshot each holds, which have retired.
+
+    Args:
+        held: The snapshot that each place holds.
+        places: The free ones, as a heap.
+        retired: How many take no ticket any more.
     """
 
     held: list[Snapshot]
-    _free: list[int] = attrs.field(init=False)
+    places: list[int] = attrs.field(init=False)
     _errors: list[int] = attrs.field(init=False)
     retired: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._free = list(range(len(self.held)))
+        self.places = list(range(len(self.held)))
         self._errors = [0] * len(self.held)
-
-    @property
-    def next(self) -> int | None:
-        """
-        The lowest free place.
-        """
-        return self._free[0] if self._free else None
 
     @property
     def busy(self) -> int:
         """
         How many places are occupied.
         """
-        return len(self.held) - len(self._free) - self.retired
+        return len(self.held) - len(self.places) - self.retired
 
     def occupy(self, snapshot: Snapshot) -> int:
         """
         Occupy the lowest free place with a snapshot.
         """
-        worker = heappop(self._free)
+        worker = heappop(self.places)
         self.held[worker] = snapshot
         return worker
 
@@ -93,16 +91,16 @@ class Workers:
         """
         Free a place.
         """
-        heappush(self._free, worker)
+        heappush(self.places, worker)
 
     def erred(self, worker: int, bearable: int) -> None:
         """
         Note a failure on a free place; it retires once it had ``bearable`` of them.
         """
         self._errors[worker] += 1
-        if self._errors[worker] >= bearable and worker in self._free:
-            self._free.remove(worker)
-            self._free.sort()
+        if self._errors[worker] >= bearable and worker in self.places:
+            self.places.remove(worker)
+            self.places.sort()
             self.retired += 1
 
     def refresh(self, head: Snapshot) -> int:
@@ -125,18 +123,17 @@ class TaskQueue:
     drawn: int = attrs.field(default=0, init=False)
     _retry: tuple[str, ...] = attrs.field(default=(), init=False)
 
-    @property
     def book(self) -> TaskBook:
         """
         The frozen view for the sampler.
         """
-        return TaskBook(train=self.train, drawn=self.drawn, retry=self._retry, seed=self.seed)
+        return TaskBook(self.train, self.drawn, self._retry, self.seed)
 
     def took(self, task: str) -> None:
         """
         Note that a task was given out.
         """
-        if task in self._retry:
+        if self._retry and task in self._retry:
             first = self._retry.index(task)
             self._retry = self._retry[:first] + self._retry[first + 1 :]
         else:

@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-import attrs
-
+from headway._records import record
 from headway.contracts import Card, Json, Notice, Snapshot
 from headway.machine._calls import Call
 
 
-@attrs.frozen
+@record
 class StepStart:
     """
     What a step begins with.
@@ -39,7 +38,7 @@ class StepStart:
     quiet: bool
 
 
-@attrs.frozen
+@record
 class Run:
     """
     Perform a call.
@@ -48,7 +47,7 @@ class Run:
     call: Call
 
 
-@attrs.frozen
+@record
 class Cancel:
     """
     Nobody waits for this call's value any more; it keeps its slot until it is answered.
@@ -57,7 +56,7 @@ class Cancel:
     call: int
 
 
-@attrs.frozen
+@record
 class Abandon:
     """
     This call was given up; its slot is free already and an answer would be late.
@@ -66,7 +65,7 @@ class Abandon:
     call: int
 
 
-@attrs.frozen
+@record
 class Resume:
     """
     Hand a step the answer to its ``n``-th request.
@@ -77,7 +76,7 @@ class Resume:
     value: Any
 
 
-@attrs.frozen
+@record
 class Abort:
     """
     Close a step; what it says from now on is ignored.
@@ -86,7 +85,7 @@ class Abort:
     step: int
 
 
-@attrs.frozen
+@record
 class Notify:
     """
     Tell observers.
@@ -95,7 +94,7 @@ class Notify:
     notice: Notice
 
 
-@attrs.frozen
+@record
 class Finish:
     """
     The run is over.

@@ -6,7 +6,8 @@ Their answers are recorded event by event, so that a replay needs no plug-in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from math import inf
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import attrs
@@ -29,6 +30,12 @@ from headway.errors import ReplayDivergence
 from headway.keyed import keyed_rng
 
 T = TypeVar("T")
+
+RAISES = (Exception, SystemExit)
+"""What a plug-in may raise: anything."""
+
+PLAIN = Work()
+"""What a ticket is to do when nobody selects."""
 
 
 class LookupRaised(Exception):  # noqa: N818 - it never leaves the machine
@@ -96,6 +103,8 @@ class PluginLookups:
     estimator: DurationEstimator | None = None
     answers: list[Any] = attrs.field(factory=list[Any], init=False)
     _selector: Selector | None = attrs.field(init=False)
+    _train: tuple[str, ...] = attrs.field(default=(), init=False)
+    _known: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
 
     def __attrs_post_init__(self) -> None:
         self._selector = self.aggregator if isinstance(self.aggregator, Selector) else None
@@ -105,9 +114,12 @@ class PluginLookups:
         Ask the aggregator; plain work when it has no ``select``.
         """
         if self._selector is None:
-            return self._keep(Work())
+            return self._keep(PLAIN)
         rng = keyed_rng(ticket.seed, "select", ticket.number)
-        work: Any = self._ask("aggregator", self._selector.select, ticket, head, memory, rng)
+        try:
+            work: Any = self._selector.select(ticket, head, memory, rng)
+        except RAISES as error:
+            self._contain("aggregator", error)
         if type(work) is not Work:
             self._refuse("aggregator", f"select returned {work!r}, not Work")
         return self._keep(work)
@@ -116,17 +128,25 @@ class PluginLookups:
         """
         Ask the sampler.
         """
-        task: str = self._ask("sampler", self.sampler.pick, book)
-        if task not in book.train:
+        try:
+            task: Any = self.sampler.pick(book)
+        except RAISES as error:
+            self._contain("sampler", error)
+        if book.train is not self._train:
+            self._train, self._known = book.train, frozenset(book.train)
+        if not isinstance(task, str) or task not in self._known:
             self._refuse("sampler", f"pick returned {task!r}, not a training task")
-        return self._keep(task)
+        self.answers.append(task)
+        return task
 
     def decide(self, eta: int, alpha: int, contract_breaking: bool) -> Verdict:
         """
         Ask the staleness policy.
         """
-        ask = self.policy.decide
-        verdict: Verdict = self._ask("staleness policy", ask, eta, alpha, contract_breaking)
+        try:
+            verdict: Verdict = self.policy.decide(eta, alpha, contract_breaking)
+        except RAISES as error:
+            self._contain("staleness policy", error)
         if verdict not in ("accept", "rebase", "discard"):
             answer = f"decide returned {verdict!r}, not 'accept', 'rebase' or 'discard'"
             self._refuse("staleness policy", answer)
@@ -138,18 +158,26 @@ class PluginLookups:
         """
         if self.estimator is None:
             return self._keep(None)
-        seconds: Any = self._ask("duration estimator", self.estimator.estimate, 1.0)
-        if seconds is not None and not _is_duration(seconds):
+        try:
+            seconds: Any = self.estimator.estimate(1.0)
+        except RAISES as error:
+            self._contain("duration estimator", error)
+        if seconds is None:
+            return self._keep(None)
+        if not isinstance(seconds, (int, float)) or not 0 <= seconds < inf:
             self._refuse("duration estimator", f"estimate returned {seconds!r}, not seconds")
-        return self._keep(None if seconds is None else float(seconds))
+        return self._keep(float(seconds))
 
     def observe(self, seconds: float) -> None:
         """
         Tell the estimator.
         """
         if self.estimator is not None:
-            self._ask("duration estimator", self.estimator.observe, 1.0, seconds)
-        self._keep(None)
+            try:
+                self.estimator.observe(1.0, seconds)
+            except RAISES as error:
+                self._contain("duration estimator", error)
+        self.answers.append(None)
 
     def _keep(self, answer: T) -> T:
         self.answers.append(answer)
@@ -158,15 +186,8 @@ class PluginLookups:
     def _refuse(self, kind: str, message: str) -> NoReturn:
         raise LookupRaised(self._keep(Fault(where=kind, type="ContractError", message=message)))
 
-    def _ask(self, kind: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        try:
-            return function(*arguments)
-        except (Exception, SystemExit) as error:  # a plug-in may raise anything
-            raise LookupRaised(self._keep(Fault.of(kind, error))) from error
-
-
-def _is_duration(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < float("inf")
+    def _contain(self, kind: str, error: BaseException) -> NoReturn:
+        raise LookupRaised(self._keep(Fault.of(kind, error))) from error
 
 
 @attrs.define(eq=False)

@@ -11,9 +11,7 @@ Phases: ``new`` until ``Started``; ``running``; ``draining`` after a stop on a w
 was paid for is still decided; ``halting`` after any other stop, when what is in flight is given up;
 ``scoring`` while the final scores are taken; ``finished``.
 
-A free slot goes to a running ticket's next call first (it takes over the slot of the call before
-it), then to a rebase or a measurement that a step waits for, then to a new rollout, last to the
-head's own scores.
+What a free slot goes to stands in ``_filling``.
 """
 
 from __future__ import annotations
@@ -46,9 +44,12 @@ from headway.machine._events import (
     Tick,
     Yielded,
 )
+from headway.machine._filling import Filling
 from headway.machine._instructions import Finish, Instruction, Notify
 from headway.machine._lookups import Lookups
-from headway.machine._measuring import Item, Requester
+from headway.machine._measuring import Requester
+from headway.machine._open import OpenSweep
+from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -94,7 +95,10 @@ class Machine:
         )
         self._tickets = Tickets(self._state)
         self._sweeps = Sweeps(self._state)
+        self._requests = Requests(self._state, self._sweeps)
         self._scoring = Scoring(self._state)
+        self._filling = Filling(self._state, self._tickets, self._sweeps, self._scoring)
+        self._wake_at: float | None = None
 
     # ------------------------------------------------------------------ what can be seen
 
@@ -166,13 +170,7 @@ class Machine:
         """
         When a ``Tick`` is due at the latest: a deadline, a straggler or the end of the time.
         """
-        times = (
-            self._state.slots.next_deadline,
-            self._tickets.next_straggler,
-            self._scoring.next_deadline,
-        )
-        known = [time for time in times if time is not None and time < inf]
-        return min(known) if known else None
+        return self._wake_at
 
     @property
     def running_calls(self) -> tuple[Call, ...]:
@@ -233,32 +231,36 @@ class Machine:
             return []
         state.out = []
         state.now = max(state.now, event.now)
-        self._let_go()
+        if self._wake_at is not None and self._wake_at <= state.now:
+            self._let_go()
         _TRANSITIONS[type(event)](self, event)
         self._advance()
-        out, state.out = state.out, []
-        return out
+        self._wake_at = self._next_alarm()
+        return state.out
 
     def _check(self, event: Event) -> None:
-        phase = self._state.phase
-        if type(event) not in _TRANSITIONS:
+        kind, phase = type(event), self._state.phase
+        if kind not in _TRANSITIONS:
             raise IllegalEventError(f"{event!r} is no event")
-        if isinstance(event, Started) != (phase == "new"):
-            raise IllegalEventError(f"{type(event).__name__} can't come while the run is {phase}")
-        if isinstance(event, Stop) and event.reason not in STOPS_UNSCORED:
-            raise IllegalEventError(f"{event.reason!r} is no reason to stop from outside")
-        if isinstance(event, Done | Failed):
-            self._check_call(event)
-        elif isinstance(event, Yielded | Returned | Raised):
-            self._check_step(event)
+        if (kind is Started) != (phase == "new"):
+            raise IllegalEventError(f"{kind.__name__} can't come while the run is {phase}")
+        check = _CHECKS.get(kind)
+        if check is not None:
+            check(self, event)
 
-    def _check_call(self, event: Done | Failed) -> None:
+    def _check_stop(self, event: Stop) -> None:
+        if event.reason not in STOPS_UNSCORED:
+            raise IllegalEventError(f"{event.reason!r} is no reason to stop from outside")
+
+    def _check_failed(self, event: Done | Failed) -> None:
         if not 0 <= event.call < self._state.calls:
             raise IllegalEventError(f"call {event.call} was never made")
+
+    def _check_done(self, event: Done) -> None:
         call = self._outstanding(event.call)
-        if call is None or isinstance(event, Failed):
-            return
-        if not isinstance(event.value, ANSWERS[call.kind]):
+        if call is None:
+            self._check_failed(event)
+        elif not isinstance(event.value, ANSWERS[call.kind]):
             raise IllegalEventError(f"{call.kind} call {call.id} can't give {event.value!r}")
 
     def _check_step(self, event: Yielded | Returned | Raised) -> None:
@@ -266,9 +268,10 @@ class Machine:
             raise IllegalEventError(f"step {event.step} was never begun")
         if isinstance(event, Yielded) and type(event.request) not in _REQUESTS:
             raise IllegalEventError(f"{event.request!r} is no request")
-        step = self._sweeps.step
-        if step is None or step.number != event.step:
+        sweep = self._sweeps.of_step(event.step)
+        if sweep is None:
             return
+        step = sweep.step
         if step.awaiting != "plugin" or event.n != step.n + 1:
             raise IllegalEventError(
                 f"step {event.step} is at request {step.n} and the machine waits for its "
@@ -276,10 +279,12 @@ class Machine:
             )
 
     def _outstanding(self, call: int) -> Call | None:
-        step = self._sweeps.step
-        if step is not None and step.commit is not None and step.commit.id == call:
-            return step.commit
-        return self._state.slots.running.get(call)
+        running = self._state.slots.running.get(call)
+        if running is not None:
+            return running
+        committing = self._sweeps.committing
+        commit = None if committing is None else committing.step.commit
+        return commit if commit is not None and commit.id == call else None
 
     # ------------------------------------------------------------------ one event each
 
@@ -292,11 +297,10 @@ class Machine:
         self._scoring.begin()
 
     def _done(self, event: Done) -> None:
-        call = self._outstanding(event.call)
+        call = self._state.slots.end(event.call) or self._outstanding(event.call)
         if call is None:
             self._late(event)
             return
-        self._state.slots.end(event.call)
         value: Any = event.value
         if isinstance(call, TicketCall):
             self._tickets.done(call.ticket.number, value)
@@ -304,9 +308,9 @@ class Machine:
             self._scoring.ended(call.id, scored=True)
             self._scored(self._state.measuring.done(call.id, value))
         elif isinstance(call, RebaseCall):
-            self._sweeps.rebased(call.card.number, value)
+            self._sweeps.rebased(call.id, value)
         else:
-            self._sweeps.committed(value)
+            self._requests.committed(value)
 
     def _late(self, event: Done) -> None:
         self._state.tally.late += 1
@@ -321,11 +325,10 @@ class Machine:
                 self._scoring.measured(requester)
 
     def _failed(self, event: Failed) -> None:
-        call = self._outstanding(event.call)
+        call = self._state.slots.end(event.call) or self._outstanding(event.call)
         if call is None:
             self._state.tally.late += 1
             return
-        self._state.slots.end(event.call)
         self._give_up_call(call, event.fault, "invalid" if event.invalid else "failed")
 
     def _give_up_call(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
@@ -333,39 +336,38 @@ class Machine:
             self._tickets.failed(call.ticket.number, completion, fault)
             return
         if isinstance(call, CommitCall):
-            self._sweeps.commit_failed(fault)
+            self._requests.commit_failed(fault)
             return
-        measuring = self._state.measuring
-        if isinstance(call, RebaseCall) or measuring.wanted(call.id):
+        sweeps, measuring = self._sweeps, self._state.measuring
+        rebase = isinstance(call, RebaseCall)
+        if sweeps.of_rebase(call.id) if rebase else measuring.wanted(call.id):
             self._state.fault(fault)
-        if isinstance(call, RebaseCall):
-            self._sweeps.rebase_failed(call.card.number)
+        if rebase:
+            sweeps.rebase_failed(call.id)
             return
         self._scoring.ended(call.id, scored=False)
         for requester in measuring.failed(call.id, late=completion == "timeout"):
             if requester[0] in ("step", "verify"):
-                self._sweeps.unmeasured(requester)
+                sweeps.unmeasured(requester)
             else:
                 self._scoring.unmeasured(requester, fault)
 
     def _yielded(self, event: Yielded) -> None:
-        if self._speaks(event.step):
-            self._sweeps.yielded(event.request)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.yielded(sweep, event.request)
 
     def _returned(self, event: Returned) -> None:
-        if self._speaks(event.step):
-            self._sweeps.returned(event.memory)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.returned(sweep, event.memory)
 
     def _raised(self, event: Raised) -> None:
-        if self._speaks(event.step):
-            self._sweeps.raised(event.fault)
+        if (sweep := self._speaker(event.step)) is not None:
+            self._requests.raised(sweep, event.fault)
 
-    def _speaks(self, step: int) -> bool:
-        open_step = self._sweeps.step
-        if open_step is not None and open_step.number == step:
-            return True
-        self._state.tally.late += 1
-        return False
+    def _speaker(self, step: int) -> OpenSweep | None:
+        sweep = self._sweeps.of_step(step)
+        self._state.tally.late += sweep is None
+        return sweep
 
     def _tick(self, event: Tick) -> None:
         del event
@@ -391,48 +393,75 @@ class Machine:
             self._scoring.forgo()
             state.stop("max_seconds")
 
+    def _next_alarm(self) -> float | None:
+        soonest = inf
+        for alarm in (
+            self._state.slots.next_deadline,
+            self._tickets.next_straggler,
+            self._scoring.next_deadline,
+        ):
+            if alarm is not None and alarm < soonest:
+                soonest = alarm
+        return soonest if soonest < inf else None
+
     # ------------------------------------------------------------------ what follows
 
     def _advance(self) -> None:
+        state = self._state
         for _ in range(MOST_TRANSITIONS):
-            if self._state.phase == "finished" or not self._follow():
+            if not _FOLLOWS[state.phase](self):
                 return
         raise InvariantError(f"more than {MOST_TRANSITIONS} transitions follow one event")
 
-    def _follow(self) -> bool:
-        state, sweeps, tickets = self._state, self._sweeps, self._tickets
-        if state.phase == "halting":
-            return self._halt()
-        if state.phase == "scoring":
-            if state.halted_by in STOPS_UNSCORED:
-                self._scoring.forgo()
-            self._fill()
-            return self._scoring.over and self._finish()
+    def _search(self) -> bool:
+        """
+        Go on in a run that searches; True when something changed that is to be looked at first.
+        """
+        sweeps = self._sweeps
+        self._tickets.apply_ended(sweeping=bool(sweeps.open))
         return (
-            tickets.apply_ended(sweeping=sweeps.open is not None)
+            self._state.phase == "halting"
             or self._look_after()
             or self._sweep()
             or sweeps.open_step()
-            or self._fill()
+            or self._race()
+            or self._filling.fill()
             or self._rest()
         )
 
+    def _score(self) -> bool:
+        if self._state.halted_by in STOPS_UNSCORED:
+            self._scoring.forgo()
+        self._filling.fill()
+        return self._scoring.over and self._finish()
+
+    def _nothing(self) -> bool:
+        return False
+
     def _sweep(self, *, quiet: bool = False) -> bool:
         sweeps = self._sweeps
-        if sweeps.open is not None:
+        if not sweeps.room or (sweeps.open and self._scoring.target_reached):
             return False
-        if not len(self._state.buffer):
+        if not self._state.buffer.leasable:
             sweeps.again = False
             return False
-        view = self._tickets.view(sweeping=False, quiet=quiet)
+        view = self._tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
         if not sweeps.again and not self._state.gate.take(view):
             return False
-        draining = view.draining and view.in_flight == 0
-        if not (quiet or draining or sweeps.worth_while):
+        last = quiet or (view.draining and view.in_flight == 0 and not view.sweeping)
+        if not (last or sweeps.worth_while):
             return False
         self._tickets.finished = 0
-        sweeps.begin(quiet=quiet or draining)
+        sweeps.begin(quiet=last)
         return True
+
+    def _race(self) -> bool:
+        """
+        Start what the open steps wait for; when all of it runs, a further one may begin.
+        """
+        if not self._sweeps.open:
+            return False
+        return self._filling.start_needed() or self._sweep()
 
     def _look_after(self) -> bool:
         """
@@ -446,76 +475,20 @@ class Machine:
             return False
         self._scoring.follow_head()
         config = state.config
-        if sweeps.open is None and self._scoring.target_reached:
+        if not sweeps.open and self._scoring.target_reached:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
-        elif self._tickets.nothing_left and not self._tickets.flights:
+        elif not self._tickets.flights and self._tickets.nothing_left:
             state.stop("exhausted")
         return not state.running
-
-    def _fill(self) -> bool:
-        """
-        Fill the free slots; True when something changed that is to be looked at first.
-        """
-        state = self._state
-        while state.slots.free > 0:
-            if self._start_needed():
-                continue
-            if state.measuring.next() is not None and self._unaffordable():
-                return True
-            waits = self._scoring.holds_back
-            if state.running and not waits:
-                if self._tickets.admit(self._tickets.view(sweeping=self._sweeps.open is not None)):
-                    continue
-                if not state.running:
-                    return True
-            item = state.measuring.next_background()
-            if item is None:
-                break
-            if not self._start_measure(item):
-                return waits and self._unaffordable()
-        return False
-
-    def _start_needed(self) -> bool:
-        rebase = self._sweeps.next_rebase()
-        if rebase is not None:
-            self._state.start(rebase)
-            return True
-        item = self._state.measuring.next()
-        return item is not None and self._start_measure(item)
-
-    def _start_measure(self, item: Item) -> bool:
-        state = self._state
-        if not self._scoring.pays(item) and not state.budget.reserve(1):
-            return False
-        call = MeasureCall(state.next_call(), item.artifact, item.key[1], item.key[2])
-        state.measuring.started(item, call.id)
-        self._scoring.began(call.id)
-        state.start(call)
-        return True
-
-    def _unaffordable(self) -> bool:
-        """
-        There is no call left for a score that is waited for: once nothing runs, the run goes on
-        without it.
-        """
-        state = self._state
-        state.stop("max_calls")
-        if self._tickets.flights or state.slots.running:
-            return False
-        if state.phase == "scoring":
-            self._scoring.forgo()
-        else:
-            state.halt("max_calls")
-        return True
 
     def _rest(self) -> bool:
         """
         When nothing runs and nothing can start: a last take, a stall, or the end of draining.
         """
         state, sweeps = self._state, self._sweeps
-        if state.slots.running or sweeps.open is not None or self._tickets.flights:
+        if state.slots.running or sweeps.open or self._tickets.flights:
             return False
         if len(state.buffer) and self._sweep(quiet=True):
             return True
@@ -535,11 +508,10 @@ class Machine:
         sweeps.give_up()
         state.measuring.abandon()
         self._scoring.forgo()
-        step = sweeps.step
-        if step is not None and step.commit is not None:
+        if sweeps.committing is not None:
             if not self._scoring.overtime():
                 return False
-            sweeps.commit_failed(
+            self._requests.commit_failed(
                 Fault(where="commit", type="Timeout", message="no answer within shutdown_grace")
             )
         self._settle_all()
@@ -571,6 +543,26 @@ class Machine:
 
 
 _REQUESTS = get_args(Request)
+
+_FOLLOWS: dict[str, Callable[[Machine], bool]] = {
+    "new": Machine._nothing,
+    "running": Machine._search,
+    "draining": Machine._search,
+    "halting": Machine._halt,
+    "scoring": Machine._score,
+    "finished": Machine._nothing,
+}
+"""What follows in each phase, until nothing does."""
+
+_CHECKS: dict[type, Callable[[Machine, Any], None]] = {
+    Done: Machine._check_done,
+    Failed: Machine._check_failed,
+    Yielded: Machine._check_step,
+    Returned: Machine._check_step,
+    Raised: Machine._check_step,
+    Stop: Machine._check_stop,
+}
+"""What is asked of an event of a kind, beside that it may come in this phase."""
 
 _TRANSITIONS: dict[type, Callable[[Machine, Any], None]] = {
     Started: Machine._started,

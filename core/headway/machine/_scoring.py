@@ -137,13 +137,14 @@ class Scoring:
             wanted = (state.head.artifact,), state.config.held_out, range(1)
             state.measuring.want(("head", version), *wanted, background=True)
 
-    @property
     def holds_back(self) -> bool:
         """
         Whether the next round waits for the head's score: what ends a synchronous run reads no time.
         """
-        ordered = self.state.gate.ordered and self.state.running
-        return ordered and self.state.measuring.waits(("head", self._followed))
+        state = self.state
+        if not state.gate.ordered or not state.running:
+            return False
+        return state.measuring.waits(("head", self._followed))
 
     @property
     def target_reached(self) -> bool:

@@ -24,7 +24,7 @@ from headway.contracts import (
 )
 from headway.gate import Gate
 from headway.machine._budget import Budget
-from headway.machine._calls import Call, TicketCall
+from headway.machine._calls import Call
 from headway.machine._config import STOPS_DRAINING, MachineConfig
 from headway.machine._digest import RunDigest
 from headway.machine._instructions import Abandon, Cancel, Instruction, Notify, Run
@@ -72,8 +72,13 @@ class State:
     out: list[Instruction] = attrs.field(factory=list[Instruction])
     calls: int = 0
     plugin_errors: Counter[str] = attrs.field(factory=Counter[str])
+    _timeouts: dict[str, float | None] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._timeouts = dict.fromkeys(
+            ("rollout", "propose", "verify"), self.config.rollout_timeout
+        )
+        self._timeouts |= dict.fromkeys(("measure", "rebase"), self.config.eval_timeout)
         self.budget = Budget(self.config.max_rollouts, self.config.max_calls)
         self.slots = Slots(self.config.slots)
 
@@ -88,12 +93,12 @@ class State:
         """
         Start a call in a free slot; a paid one has been reserved before.
         """
-        of_ticket = isinstance(call, TicketCall)
-        timeout = self.config.rollout_timeout if of_ticket else self.config.eval_timeout
+        kind = call.kind
+        timeout = self._timeouts[kind]
         self.slots.start(call, None if timeout is None else self.now + timeout)
         if call.paid:
             self.budget.spend()
-            self.tally.calls[call.kind] += 1
+            self.tally.calls[kind] += 1
         self.out.append(Run(call))
 
     def abandon(self, call: int) -> None:

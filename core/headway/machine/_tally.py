@@ -4,7 +4,7 @@ What a machine counts, and the frozen statistics that it gives out.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 import attrs
@@ -110,10 +110,10 @@ class Tally:
     stragglers: int = 0
     late: int = 0
     no_ops: int = 0
-    completions: Counter[str] = attrs.field(factory=lambda: Counter(dict.fromkeys(COMPLETIONS, 0)))
+    completions: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COMPLETIONS, 0))
     decisions: Counter[str] = attrs.field(factory=Counter[str])
     etas: Counter[int] = attrs.field(factory=Counter[int])
     committed_etas: Counter[int] = attrs.field(factory=Counter[int])
     sweeps: Counter[str] = attrs.field(factory=Counter[str])
-    calls: Counter[str] = attrs.field(factory=Counter[str])
+    calls: dict[str, int] = attrs.field(factory=lambda: defaultdict[str, int](int))
     faults: FaultCount = attrs.field(factory=FaultCount)

@@ -14,17 +14,14 @@ from heapq import heappop, heappush
 import attrs
 
 from headway.contracts import (
-    Artifact,
     Card,
     CompletionKind,
     Fault,
-    Json,
     Outcome,
     Proposal,
     Snapshot,
     Ticket,
     TicketEnded,
-    Work,
 )
 from headway.gate import GateView
 from headway.machine._calls import Call, CallValue, ProposeCall, RolloutCall, VerifyCall
@@ -46,6 +43,8 @@ class Tickets:
     workers: Workers = attrs.field(init=False)
     queue: TaskQueue = attrs.field(init=False)
     finished: int = attrs.field(default=0, init=False)
+    _seed: int = attrs.field(init=False)
+    _most_calls: int = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
     _solved_at: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
     _barren: set[str] = attrs.field(factory=set[str], init=False)
@@ -57,91 +56,84 @@ class Tickets:
         Open the worker places on the first head.
         """
         config = self.state.config
+        self._seed, self._most_calls = config.seed, config.calls_per_ticket
         self.workers = Workers([head] * config.n_workers)
         self.queue = TaskQueue(config.train, config.seed)
 
-    def view(self, *, sweeping: bool, quiet: bool = False) -> GateView:
+    def view(self, sweeping: bool, *, quiet: bool = False) -> GateView:
         """
         What the gate decides on.
         """
-        state = self.state
-        buffer = state.buffer
+        undecided, waiting, held = self.state.buffer.counts()
         return GateView(
             self.running,
             len(self.flights),
-            buffer.undecided,
-            buffer.waiting,
-            len(buffer),
+            undecided,
+            waiting,
+            held,
             self.finished,
             sweeping,
-            state.phase == "draining",
+            self.state.phase == "draining",
             quiet,
         )
 
-    def admit(self, view: GateView) -> bool:
+    def admit(self, sweeping: bool) -> bool:
         """
         Admit one ticket if gate, budget and plug-ins allow it; False when nothing changed.
         """
         state = self.state
-        if self.workers.next is None or self.nothing_left or not state.gate.admit(view):
+        places = self.workers.places
+        if not places or self.nothing_left or not state.gate.admit(self.view(sweeping)):
             return False
-        if not state.budget.rollouts_left:
+        budget = state.budget
+        if not budget.rollouts_left:
             state.stop("max_iters")
             return False
-        if not state.budget.reserve(state.config.calls_per_ticket):
+        if not budget.reserve(self._most_calls):
             state.stop("max_calls")
             return False
         try:
-            self._launch(*self._look_up(self.workers.next))
+            self._launch(*self._look_up(places[0]))
         except LookupRaised as raised:
-            state.budget.release(state.config.calls_per_ticket)
+            budget.release(self._most_calls)
             state.plugin_fault(raised.fault)
             return state.running
         return True
 
-    def _look_up(self, worker: int) -> tuple[Ticket, Snapshot, Work, str, float | None]:
+    def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state = self.state
-        held = self.workers.held[worker]
-        head = state.head
-        base = head if state.gate.base(held.version, head.version) == head.version else held
-        ticket = Ticket(
-            number=state.tally.tickets, base=base.version, worker=worker, seed=state.config.seed
-        )
+        base, head = self.workers.held[worker], state.head
+        if base is not head and state.gate.base(base.version, head.version) == head.version:
+            base = head
+        ticket = Ticket(state.tally.tickets, base.version, worker, self._seed)
         work = state.lookups.select(ticket, base, state.memory)
         if work.task is not None and work.task not in self.queue.train:
             text = f"select chose {work.task!r}, which is no training task"
             raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = work.task or state.lookups.pick(self.queue.book)
-        return ticket, base, work, task, state.lookups.estimate()
-
-    def _launch(
-        self, ticket: Ticket, base: Snapshot, work: Work, task: str, seconds: float | None
-    ) -> None:
-        state = self.state
-        late = None if not seconds else state.now + seconds * state.config.straggler_factor
+        task = work.task or state.lookups.pick(self.queue.book())
         source = base if work.parent is None else Snapshot(base.version, work.parent)
+        flight = Flight(ticket, task, work, source, self._most_calls, state.now)
+        return flight, base, state.lookups.estimate()
+
+    def _launch(self, flight: Flight, base: Snapshot, seconds: float | None) -> None:
+        state, ticket, work, task = self.state, flight.ticket, flight.work, flight.task
         self.workers.occupy(base)
         state.gate.admitted()
         state.budget.rollouts += 1
         state.tally.tickets += 1
-        state.plugin_worked("aggregator")
+        if state.plugin_errors:
+            state.plugin_worked("aggregator")
+            if work.task is None:
+                state.plugin_worked("sampler")
         if work.task is None:
-            state.plugin_worked("sampler")
             self.queue.took(task)
-        self.flights[ticket.number] = Flight(
-            ticket, task, work, source, state.config.calls_per_ticket, state.now
-        )
+        self.flights[ticket.number] = flight
         self.running += 1
-        if late is not None:
+        if seconds:
+            late = state.now + seconds * state.config.straggler_factor
             heappush(self._stragglers, (late, ticket.number))
-        flight = self.flights[ticket.number]
-        self._start(flight, RolloutCall(*self._common(flight, source.artifact)))
-
-    def _common(
-        self, flight: Flight, artifact: Artifact
-    ) -> tuple[int, Ticket, Artifact, str, Json]:
-        number = self.state.next_call()
-        return number, flight.ticket, artifact, flight.task, flight.work.payload
+        number, artifact = state.next_call(), flight.source.artifact
+        self._start(flight, RolloutCall(number, ticket, artifact, task, work.payload))
 
     def _start(self, flight: Flight, call: Call) -> None:
         flight.reserved -= 1
@@ -169,12 +161,18 @@ class Tickets:
             self._end(flight, "ok")
             return
         flight.phase = "propose"
-        self._start(flight, ProposeCall(*self._common(flight, base.artifact), value))
+        self._start(
+            flight,
+            ProposeCall(
+                state.next_call(), flight.ticket, base.artifact, flight.task, work.payload, value
+            ),
+        )
 
     def _note_solved(self, flight: Flight) -> None:
         if flight.work.parent is None:
-            known = self._solved_at.get(flight.task, -1)
-            self._solved_at[flight.task] = max(known, flight.source.version)
+            version = flight.source.version
+            if version > self._solved_at.get(flight.task, -1):
+                self._solved_at[flight.task] = version
 
     def _mended(self, task: str) -> bool:
         return self._solved_at.get(task) == self.state.head.version
@@ -196,7 +194,11 @@ class Tickets:
             self._end(flight, "ok")
             return
         flight.phase = "verify"
-        self._start(flight, VerifyCall(*self._common(flight, base.artifact), value.diff))
+        payload, diff = flight.work.payload, value.diff
+        self._start(
+            flight,
+            VerifyCall(state.next_call(), flight.ticket, base.artifact, flight.task, payload, diff),
+        )
 
     def _verified(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
@@ -221,25 +223,24 @@ class Tickets:
         self.workers.free(flight.ticket.worker)
         self._ended.append(flight.ticket.number)
 
-    def apply_ended(self, *, sweeping: bool) -> bool:
+    def apply_ended(self, *, sweeping: bool) -> None:
         """
-        Apply what has ended, if the gate lets it be applied; False when nothing changed.
+        Apply what has ended, if the gate lets it be applied.
         """
         if not self._ended:
-            return False
+            return
         state = self.state
         if not state.gate.ordered:
             self._apply_all(self._ended)
-            return True
-        open_window = state.running and state.gate.admit(self.view(sweeping=sweeping))
+            return
+        open_window = state.running and state.gate.admit(self.view(sweeping))
         if self.running or open_window:
-            return False
+            return
         self._apply_all(sorted(self._ended))
         state.gate.applied()
         state.tally.rounds += 1
         if state.tally.rounds == state.config.max_rounds:
             state.stop("rounds")
-        return True
 
     def _apply_all(self, numbers: list[int]) -> None:
         self._ended = []
@@ -261,14 +262,8 @@ class Tickets:
                 self.queue.again(flight.task)
             self._count_error(flight, completion)
         reward = None if flight.outcome is None else flight.outcome.reward
-        notice = TicketEnded(
-            now=state.now,
-            ticket=flight.ticket.number,
-            task=flight.task,
-            completion=completion,
-            reward=reward,
-        )
-        state.out.append(Notify(notice))
+        number, task = flight.ticket.number, flight.task
+        state.out.append(Notify(TicketEnded(state.now, number, task, completion, reward)))
 
     def _learn(self, flight: Flight) -> None:
         state = self.state
@@ -281,7 +276,8 @@ class Tickets:
             self.finished += 1
         if flight.proposal is not None:
             self._make_card(flight, flight.proposal)
-        self._note_barren(flight)
+        if state.config.deterministic:
+            self._note_barren(flight)
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
         state = self.state
@@ -359,9 +355,12 @@ class Tickets:
     @property
     def next_straggler(self) -> float | None:
         """
-        When the next rollout may become a straggler.
+        When the next rollout that runs becomes a straggler.
         """
-        return self._stragglers[0][0] if self._stragglers else None
+        flights, stragglers = self.flights, self._stragglers
+        while stragglers and stragglers[0][1] not in flights:
+            heappop(stragglers)
+        return stragglers[0][0] if stragglers else None
 
     def give_up(self, completion: CompletionKind) -> None:
         """

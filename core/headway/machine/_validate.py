@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from headway.errors import InvariantError
 from headway.machine._calls import CommitCall, TicketCall
+from headway.machine._open import OpenSweep
 from headway.machine._scoring import Scoring
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -24,9 +25,9 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
     _conservation(state, tickets)
     _bounds(state, tickets, sweeps)
     _budget(state, tickets, scoring)
-    _sweep(state, sweeps)
-    if not scoring.holds_back:
-        _no_idle_slot(state, tickets, sweeps)
+    _open_sweeps(state, sweeps)
+    if not scoring.holds_back():
+        _no_idle_slot(state, tickets, sweeps, scoring)
     state.measuring.validate()
     if state.phase == "finished":
         _finished(state, tickets, sweeps)
@@ -52,7 +53,7 @@ def _conservation(state: State, tickets: Tickets) -> None:
 
 def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     config = state.config
-    view = tickets.view(sweeping=sweeps.open is not None)
+    view = tickets.view(sweeping=bool(sweeps.open))
     _must(state.gate.within_bound(view), "the gate's own bound")
     _must(len(state.slots.running) <= config.slots, "more calls run than there are slots")
     running = [f.phase != "ended" for f in tickets.flights.values()].count(True)
@@ -78,40 +79,56 @@ def _budget(state: State, tickets: Tickets, scoring: Scoring) -> None:
     _must(budget.calls == sum(state.tally.calls.values()), "calls are counted once")
 
 
-def _sweep(state: State, sweeps: Sweeps) -> None:
-    sweep = sweeps.open
-    if sweep is None:
-        _must(not state.buffer.leased, "cards are leased and no sweep is open")
-        return
-    leased = {card.number for card in state.buffer.leased}
-    _must(leased == {*sweep.survivors, *sweep.verifying}, "leased = survivors + verifying")
+def _open_sweeps(state: State, sweeps: Sweeps) -> None:
+    _must(len(sweeps.open) <= state.config.max_steps, "more sweeps are open than may be")
+    held = sorted(number for sweep in sweeps.open.values() for number in sweep.cards)
+    leased = [card.number for card in state.buffer.leased]
+    _must(leased == held, "a leased card is held by no open sweep, or by two")
+    for sweep in sweeps.open.values():
+        _open_sweep(state, sweep)
+    commits = [s.begun is not None and s.begun.commit is not None for s in sweeps.open.values()]
+    _must(commits.count(True) <= 1, "two commits are on their way")
+    turns = [s.begun is not None and s.begun.awaiting == "turn" for s in sweeps.open.values()]
+    _must(any(commits) or not any(turns), "a step waits for a commit that is not on its way")
+
+
+def _open_sweep(state: State, sweep: OpenSweep) -> None:
+    _must(sweep.head == state.head.version, "a sweep is open on a head that was replaced")
     waiting = {card.number for card in sweep.rebasing}
-    _must(waiting <= {*sweep.verifying}, "a card waits for a rebase and is not verified")
-    if sweep.step is None:
+    rebasing = {*sweep.rebases.values()}
+    _must(waiting | rebasing <= {*sweep.verifying}, "a card is rebased and not verified")
+    _must(not waiting & rebasing, "a card waits for a rebase that runs")
+    lost = [call for call in sweep.rebases if call not in state.slots.running]
+    _must(not lost, "a sweep waits for a rebase that does not run")
+    step = sweep.begun
+    if step is None:
         return
-    _must(sweep.step.carried <= set(sweep.survivors), "a step carries a card that it has not got")
-    commit = sweep.step.commit
-    _must((commit is not None) == (sweep.step.awaiting == "commit"), "a commit and no wait for it")
+    _must(step.carried <= set(sweep.survivors), "a step carries a card that it has not got")
+    commit = step.commit
+    _must((commit is not None) == (step.awaiting == "commit"), "a commit and no wait for it")
     if isinstance(commit, CommitCall):
-        _must(commit.expected == state.head.version, "a commit expects another head")
+        _must(commit.expected == sweep.head, "a commit expects another head")
         _must(set(commit.cards) <= set(sweep.survivors), "a commit of a card that was let go")
 
 
-def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
+def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -> None:
     if not state.slots.free or state.phase not in ("running", "draining", "scoring"):
         return
-    rebasing = sweeps.open is not None and sweeps.open.rebasing
+    rebasing = any(sweep.rebasing for sweep in sweeps.open.values())
     _must(not rebasing, "a slot idles while a rebase waits")
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
-    if state.running and tickets.workers.next is not None and not tickets.nothing_left:
-        view = tickets.view(sweeping=sweeps.open is not None)
+    view = tickets.view(sweeping=bool(sweeps.open))
+    if state.running and tickets.workers.places and not tickets.nothing_left:
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
+    racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
+    if racing and not scoring.target_reached:
+        _must(not state.gate.take(view), "a slot idles while a further step may begin")
 
 
 def _finished(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not len(state.buffer), "the run ended and a card is undecided")
     _must(not tickets.flights, "the run ended and a ticket is in flight")
-    _must(sweeps.open is None, "the run ended and a sweep is open")
+    _must(not sweeps.open, "the run ended and a sweep is open")
     _must(not state.slots.running, "the run ended and a call runs")
     _must(state.stop_reason, "the run ended for no reason")

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import (
+    KEEP,
     Artifact,
     Card,
     CardDecided,
@@ -34,6 +35,7 @@ from headway.drivers import Engine, Workbench
 from headway.gate import Barrier, LagGate
 from headway.machine import (
     Abandon,
+    Abort,
     Call,
     CommitCall,
     Done,
@@ -44,7 +46,9 @@ from headway.machine import (
     MeasureCall,
     Notify,
     ProposeCall,
+    Raised,
     Resume,
+    Returned,
     RolloutCall,
     Run,
     Started,
@@ -67,6 +71,22 @@ def must(holds: object, text: str) -> None:
     """
     if not holds:
         raise AuditError(text)
+
+
+@attrs.define(eq=False)
+class Standing:
+    """
+    What an open step stands on.
+
+    Args:
+        version: The head at which it began, or that it committed last.
+        memory: The memory at which it began, or that it kept last.
+        cards: The cards that it holds.
+    """
+
+    version: int
+    memory: Json
+    cards: set[int]
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -96,6 +116,8 @@ class Auditor:
     digest: str = ""
     stopped: bool = False
     finished: int = 0
+    steps: dict[int, Standing] = attrs.field(factory=dict[int, Standing])
+    memory: Json = None
     asked: dict[tuple[int, int], object] = attrs.field(factory=dict[tuple[int, int], object])
     scored: dict[tuple[str, str, int], float] = attrs.field(
         factory=dict[tuple[str, str, int], float]
@@ -161,6 +183,23 @@ class Auditor:
     def _yielded(self, event: Yielded) -> None:
         self.asked[event.step, event.n] = event.request
 
+    def _returned(self, event: Returned) -> None:
+        standing = self.steps.get(event.step)
+        if standing is None:
+            return
+        if event.memory is not None and event.memory != self.memory:
+            if self._committing:
+                return  # it waits for that commit, and has not ended before
+            self.memory = event.memory
+        del self.steps[event.step]
+
+    def _raised(self, event: Raised) -> None:
+        self.steps.pop(event.step, None)
+
+    @property
+    def _committing(self) -> list[CommitCall]:
+        return [call for call in self.outstanding.values() if isinstance(call, CommitCall)]
+
     # instructions
 
     def _run(self, instruction: Run) -> None:
@@ -174,9 +213,19 @@ class Auditor:
         elif isinstance(call, MeasureCall):
             self._measured(call)
         elif isinstance(call, CommitCall):
-            must(call.expected == self.version, f"{call} expects another head than {self.version}")
-            commits = [c for c in self.outstanding.values() if isinstance(c, CommitCall)]
-            must(len(commits) == 1, "two commits are on their way at once")
+            must(len(self._committing) == 1, "two commits are on their way at once")
+            self._committed(call)
+
+    def _committed(self, call: CommitCall) -> None:
+        must(call.expected == self.version, f"{call} expects another head than {self.version}")
+        asked = [
+            step
+            for (step, _), request in self.asked.items()
+            if isinstance(request, Commit)
+            and (request.candidate, request.cards) == (call.artifact, call.cards)
+        ]
+        began = [self.steps[step].version for step in asked if step in self.steps]
+        must(call.expected in began, f"{call} is of steps that began at {began}")
 
     def _admitted(self, call: RolloutCall) -> None:
         ticket = call.ticket
@@ -206,10 +255,12 @@ class Auditor:
 
     def _resumed(self, instruction: Resume) -> None:
         if instruction.n == 0:
-            self._step_began(instruction.value)
+            self._step_began(instruction.step, instruction.value)
             return
         request = self.asked.pop((instruction.step, instruction.n), None)
         must(request is not None, f"{instruction} answers nothing that was asked")
+        must(instruction.step in self.steps, f"{instruction} goes to a step that was closed")
+        self._goes_on(self.steps[instruction.step], request)
         if isinstance(request, Measure):
             self._check_scores(request, instruction.value)
         elif isinstance(request, Commit):
@@ -218,14 +269,30 @@ class Auditor:
         else:
             must(instruction.value is None, f"{request} is answered with {instruction.value!r}")
 
-    def _step_began(self, start: StepStart) -> None:
+    def _goes_on(self, standing: Standing, request: object) -> None:
+        must(standing.memory == self.memory, "a step goes on and the memory is another")
+        if isinstance(request, Commit):
+            standing.version = self.version
+            if request.memory is not KEEP:
+                self.memory = standing.memory = request.memory
+        must(standing.version == self.version, "a step goes on and the head is another")
+
+    def _step_began(self, step: int, start: StepStart) -> None:
         must(start.head.version == self.version, "a step begins on another head")
+        must(start.memory == self.memory, "a step begins on another memory")
+        most = 1 if isinstance(self.gate, Barrier) else self.engine.machine.config.max_steps
+        must(len(self.steps) < most, f"more than {most} steps are open")
         for card in start.cards:
             self._check_card(card)
+        self.steps[step] = Standing(
+            start.head.version, start.memory, {card.number for card in start.cards}
+        )
 
     def _check_card(self, card: Card) -> None:
         must(card.number not in self.decided, f"card {card.number} is decided and in a step")
         must(card.base == self.version, f"card {card.number} is not rebased to the head")
+        holders = [step for step, s in self.steps.items() if card.number in s.cards]
+        must(not holders, f"card {card.number} is in the open step {holders} and in another")
 
     def _check_scores(self, request: Measure, scores: Scores) -> None:
         draws = range(request.draws)
@@ -240,6 +307,9 @@ class Auditor:
             self._truths[key] = self.bench.value(MeasureCall(-1, artifact, task, draw))
         return self._truths[key]
 
+    def _aborted(self, instruction: Abort) -> None:
+        self.steps.pop(instruction.step, None)
+
     def _notified(self, instruction: Notify) -> None:
         notice: Notice = instruction.notice
         if isinstance(notice, TicketEnded):
@@ -250,8 +320,7 @@ class Auditor:
             self._head(notice)
         elif isinstance(notice, FaultSeen) and notice.fault.where == "commit":
             self.unacknowledged = True
-            lost = [c for c in self.outstanding.values() if isinstance(c, CommitCall)]
-            for call in lost:
+            for call in self._committing:
                 del self.outstanding[call.id]
         elif isinstance(notice, RunFinished):
             self.finished += 1
@@ -271,6 +340,8 @@ class Auditor:
         decision = notice.decision
         must(decision.card not in self.decided, f"card {decision.card} is decided twice")
         self.decided.add(decision.card)
+        for standing in self.steps.values():
+            standing.cards.discard(decision.card)
         self.stale += decision.reason == "stale"
         if decision.kind == "committed" and self.alpha is not None:
             must(notice.eta <= self.alpha, f"card {decision.card} is committed at eta {notice.eta}")
@@ -353,12 +424,15 @@ _EVENTS: dict[type, Callable[[Auditor, Any], None]] = {
     Done: Auditor._answered,
     Failed: Auditor._answered,
     Yielded: Auditor._yielded,
+    Returned: Auditor._returned,
+    Raised: Auditor._raised,
 }
 
 _INSTRUCTIONS: dict[type, Callable[[Auditor, Any], None]] = {
     Run: Auditor._run,
     Abandon: Auditor._abandoned,
     Resume: Auditor._resumed,
+    Abort: Auditor._aborted,
     Notify: Auditor._notified,
     Finish: Auditor._finish,
 }

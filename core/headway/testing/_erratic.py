@@ -32,11 +32,13 @@ class Erratic:
 
     Args:
         batch: How many new cards make a step worth while.
+        max_steps: How many steps may be open at once.
         parents: The share of tickets that work on the last archived state instead of the head.
         faulty: The share of steps that raise.
     """
 
     batch: int = 1
+    max_steps: int = 1
     parents: float = 0.2
     faulty: float = 0.02
 

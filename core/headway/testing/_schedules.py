@@ -68,6 +68,7 @@ class Schedule:
     sync: bool
     n_workers: int
     round_size: int
+    max_steps: int
     slots: int
     async_ratio: int
     alpha: int
@@ -99,11 +100,15 @@ class Schedule:
         rng = keyed_rng(seed, "schedule")
         workers = rng.randint(1, 16)
         erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
+        sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
+        rollouts = rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44)))
+        racing = max_steps > 1 and not sync  # what is run again makes more events
         return cls(
             seed=seed,
-            sync=rng.random() < 0.25,
+            sync=sync,
             n_workers=workers,
             round_size=rng.randint(1, 12),
+            max_steps=max_steps,
             slots=max(1, workers + rng.randint(-2, 6)),
             async_ratio=rng.choice([0, 1, 2, 3, 8, 64]),
             alpha=rng.choice([0, 1, 2, 3, 8]),
@@ -118,7 +123,7 @@ class Schedule:
             keys=rng.choice([6, 8, 10]),
             carry_limit=rng.choice([0, 2, 32]),
             stall_patience=rng.choice([1, 3, 50]),
-            max_rollouts=rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44))),
+            max_rollouts=rollouts * 5 // 6 if racing else rollouts,
             max_calls=rng.choice([None, None, None, rng.randint(180, 300)]),
             max_seconds=rng.choice([None, None, None, rng.uniform(40, 200)]),
             target=rng.choice([None, None, None, 1.0]),
@@ -158,6 +163,7 @@ class Schedule:
             deterministic=not self.noise,
             n_workers=self.n_workers,
             slots=self.slots,
+            max_steps=self.max_steps,
             bind=self.bind,
             self_verify=self.self_verify,
             final_draws=2,
@@ -238,9 +244,10 @@ class World:
         """
         A new aggregator.
         """
+        batch, most = self.schedule.batch, self.schedule.max_steps
         if self.schedule.erratic:
-            return Erratic(batch=self.schedule.batch, parents=self.schedule.parents)
-        return StandardAggregator(batch=self.schedule.batch)
+            return Erratic(batch=batch, max_steps=most, parents=self.schedule.parents)
+        return StandardAggregator(batch=batch, max_steps=most)
 
     def machine(self, lookups: Lookups) -> Machine:
         """

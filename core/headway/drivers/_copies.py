@@ -1,0 +1,48 @@
+"""
+Copies of JSON values, and whether somebody who had one changed it.
+
+A copy has containers of its own and shares the scalars, so it is as it was while every scalar in it
+is the very same object.
+"""
+
+from __future__ import annotations
+
+import copy
+from operator import is_
+from typing import Any
+
+from headway.contracts import Json
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def copied(value: Json) -> Json:
+    """
+    A copy that may be changed without changing the original.
+    """
+    kind: Any = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is dict:
+        return {k: item if type(item) in _SCALARS else copied(item) for k, item in value.items()}
+    if kind is list or kind is tuple:
+        return kind([item if type(item) in _SCALARS else copied(item) for item in value])
+    return copy.deepcopy(value)
+
+
+def untouched(mine: Any, value: Json) -> bool:
+    """
+    Whether a copy is for sure as it was made from this value.
+
+    False only says that it must be looked at closely: equal content may be made of other objects.
+    """
+    if mine is value:
+        return True
+    kind: Any = type(value)
+    if type(mine) is not kind or kind not in (dict, list, tuple) or len(mine) != len(value):
+        return False
+    if kind is dict:
+        if list(mine) != list(value):
+            return False
+        mine, value = mine.values(), value.values()
+    return all(map(is_, mine, value)) or all(map(untouched, mine, value))

@@ -1,0 +1,96 @@
+"""
+What starts in a free slot.
+
+A running ticket's next call takes over the slot of the call before it.  A slot that is free goes to
+a rebase or a measurement that a step waits for first, then to a new rollout, last to the head's own
+scores.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from headway.machine._calls import MeasureCall
+from headway.machine._measuring import Item
+from headway.machine._scoring import Scoring
+from headway.machine._state import State
+from headway.machine._sweeps import Sweeps
+from headway.machine._tickets import Tickets
+
+
+@attrs.define(eq=False)
+class Filling:
+    """
+    Fills the free slots.
+    """
+
+    state: State
+    tickets: Tickets
+    sweeps: Sweeps
+    scoring: Scoring
+
+    def fill(self) -> bool:
+        """
+        Fill the free slots; True when something changed that is to be looked at first.
+        """
+        return self.start_needed() or self._start_rollouts() or self._start_background()
+
+    def start_needed(self) -> bool:
+        """
+        Start what open steps wait for; True when a score that is waited for can't be afforded.
+        """
+        state = self.state
+        if not self.sweeps.open and state.measuring.next() is None:
+            return False  # as most of the time
+        while state.slots.free > 0:
+            rebase = self.sweeps.next_rebase()
+            if rebase is not None:
+                state.start(rebase)
+                continue
+            item = state.measuring.next()
+            if item is None:
+                return False
+            if not self._start_measure(item):
+                return self._unaffordable()
+        return False
+
+    def _start_rollouts(self) -> bool:
+        state, tickets = self.state, self.tickets
+        if state.phase != "running" or self.scoring.holds_back():
+            return False
+        sweeping, places = bool(self.sweeps.open), tickets.workers.places
+        while places and state.slots.free > 0 and tickets.admit(sweeping):
+            pass
+        return not state.running
+
+    def _start_background(self) -> bool:
+        state = self.state
+        while (item := state.measuring.next_background()) is not None and state.slots.free > 0:
+            if not self._start_measure(item):
+                return self.scoring.holds_back() and self._unaffordable()
+        return False
+
+    def _start_measure(self, item: Item) -> bool:
+        state = self.state
+        if not self.scoring.pays(item) and not state.budget.reserve(1):
+            return False
+        call = MeasureCall(state.next_call(), item.artifact, item.key[1], item.key[2])
+        state.measuring.started(item, call.id)
+        self.scoring.began(call.id)
+        state.start(call)
+        return True
+
+    def _unaffordable(self) -> bool:
+        """
+        There is no call left for a score that is waited for: once nothing runs, the run goes on
+        without it.
+        """
+        state = self.state
+        state.stop("max_calls")
+        if self.tickets.flights or state.slots.running or not self.sweeps.waiting:
+            return False
+        if state.phase == "scoring":
+            self.scoring.forgo()
+        else:
+            state.halt("max_calls")
+        return True

@@ -1,0 +1,98 @@
+"""
+Sweeps and steps that are open: what each holds and whom it waits for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Literal, TypeAlias
+
+import attrs
+
+from headway.contracts import KEEP, Card, Json
+from headway.machine._calls import CommitCall
+
+Awaiting: TypeAlias = Literal["plugin", "measure", "commit", "turn"]
+
+
+@attrs.define(eq=False)
+class OpenStep:
+    """
+    A step of the aggregator that has begun and not ended.
+
+    Args:
+        number: The step's number.
+        n: How many requests it has made.
+        awaiting: Whom the machine waits for: the plug-in, a measurement, the ledger, or another
+            step's commit.
+        asked: Whether it has asked for anything.
+        carried: Cards that it wants to carry over.
+        commit: The commit that is on its way.
+        memory: The memory to keep once that commit is acknowledged.
+    """
+
+    number: int
+    n: int = 0
+    awaiting: Awaiting = "plugin"
+    asked: bool = False
+    carried: set[int] = attrs.field(factory=set[int])
+    commit: CommitCall | None = None
+    memory: Json = KEEP
+
+
+@attrs.define(eq=False)
+class OpenSweep:
+    """
+    A sweep that has begun and not ended.
+
+    Args:
+        number: The sweep's number.
+        head: The version that its cards are judged against and its step is a transaction on.
+        quiet: Nothing else could happen when it began: its step must decide.
+        retry: It began with the cards of a step that failed.
+        considered: How many cards it took.
+        made: How many cards had been made in all when it began.
+        rebasing: Cards whose rebase has not started.
+        rebases: The card of each rebase that runs, by call.
+        verifying: Cards that are being rebased or verified, by number.
+        survivors: Cards for the step, by number.
+        committed: Cards committed so far.
+        stale: Cards discarded as stale so far.
+        begun: Its step, once it is open.
+    """
+
+    number: int
+    head: int
+    quiet: bool
+    retry: bool
+    considered: int
+    made: int
+    rebasing: deque[Card] = attrs.field(factory=deque[Card])
+    rebases: dict[int, int] = attrs.field(factory=dict[int, int])
+    verifying: dict[int, Card] = attrs.field(factory=dict[int, Card])
+    survivors: dict[int, Card] = attrs.field(factory=dict[int, Card])
+    committed: int = 0
+    stale: int = 0
+    begun: OpenStep | None = None
+
+    @property
+    def step(self) -> OpenStep:
+        """
+        Its step, which has begun.
+        """
+        assert self.begun is not None
+        return self.begun
+
+    @property
+    def waits(self) -> bool:
+        """
+        Whether nothing but a rebase or a measurement can take it further.
+        """
+        return self.begun is None or self.begun.awaiting == "measure"
+
+    @property
+    def cards(self) -> tuple[int, ...]:
+        """
+        The numbers of the cards that it holds.
+        """
+        return *self.survivors, *self.verifying

@@ -1,0 +1,224 @@
+"""
+Requests: what an open step asks for, and what becomes of its cards when it ends.
+
+Guarantee: one commit at a time is on its way.  A step that wants to commit, or to end with another
+memory, while another's commit is on its way waits its turn; the ledger's answer closes it, since
+either the head moves or the run ends.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from headway.contracts import (
+    KEEP,
+    Commit,
+    Committed,
+    Consume,
+    Fault,
+    HeadMoved,
+    Json,
+    Measure,
+    Request,
+    Snapshot,
+    SweepOutcome,
+    canonical_json,
+)
+from headway.machine._calls import CommitCall
+from headway.machine._instructions import Run
+from headway.machine._open import OpenStep, OpenSweep
+from headway.machine._state import State
+from headway.machine._sweeps import Sweeps
+
+_STEP = "aggregator's step"
+
+MAX_REQUESTS = 10_000
+"""Requests that one step may make; one that goes on asking would never end."""
+
+MAX_RACES = 16
+"""Commits lost in a row after which a step's cards are ``discarded(conflict)``."""
+
+
+@attrs.define(eq=False)
+class Requests:
+    """
+    Carries out what steps ask for.
+    """
+
+    state: State
+    sweeps: Sweeps
+    _races: int = attrs.field(default=0, init=False)
+
+    def yielded(self, sweep: OpenSweep, request: Request) -> None:
+        """
+        A step asked for something.
+        """
+        step = sweep.step
+        step.n += 1
+        problem = self._problem(sweep, request)
+        if step.n > MAX_REQUESTS:
+            problem = f"a step made more than {MAX_REQUESTS} requests"
+        if problem is not None:
+            fault = Fault(where="aggregator", type="ContractError", message=problem)
+            self.raised(sweep, fault)
+            return
+        step.asked = True
+        if isinstance(request, Measure):
+            self._measure(step, request)
+        elif isinstance(request, Commit):
+            self._commit(sweep, request)
+        elif isinstance(request, Consume):
+            for number in request.cards:
+                self.sweeps.decide(sweep, number, "discarded", request.reason)
+            self.sweeps.answer(step, None)
+        else:
+            step.carried.update(request.cards)
+            self.sweeps.answer(step, None)
+
+    def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
+        if isinstance(request, Measure):
+            known = {*self.state.config.held_out, *self.state.config.train}
+            strange = [task for task in request.tasks if task not in known]
+            if strange or not request.tasks or not request.candidates:
+                return f"Measure names no task or candidate, or the unknown task {strange[:1]}"
+            return None
+        strange_cards = [n for n in request.cards if n not in sweep.survivors]
+        if strange_cards or len(set(request.cards)) < len(request.cards):
+            kind = type(request).__name__
+            return f"{kind} names cards that the step does not hold: {list(request.cards)}"
+        return None
+
+    def _measure(self, step: OpenStep, request: Measure) -> None:
+        step.awaiting = "measure"
+        requester = ("step", step.number)
+        draws = range(request.draws)
+        if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
+            self.sweeps.measured(requester)
+
+    def _commit(self, sweep: OpenSweep, request: Commit) -> None:
+        state, step = self.state, sweep.step
+        if self.sweeps.committing is not None:
+            # Whatever the ledger answers, this step is closed by it: the head moves or the run ends.
+            step.awaiting = "turn"
+            return
+        step.memory = request.memory
+        if request.candidate == state.head.artifact:
+            self._committed(sweep, request.cards)
+            return
+        step.awaiting = "commit"
+        number = state.next_call()
+        key = f"{state.config.seed}.{state.head.version}.{step.number}.{step.n}"
+        call = CommitCall(number, key, state.head.version, request.candidate, request.cards)
+        step.commit = call
+        state.out.append(Run(call))
+
+    def committed(self, value: Committed | HeadMoved) -> None:
+        """
+        The ledger answered.
+        """
+        state, sweep = self.state, self.sweeps.committing
+        assert sweep is not None
+        call = sweep.step.commit
+        assert call is not None
+        sweep.step.commit = None
+        if isinstance(value, HeadMoved):
+            self._lost(sweep, value.head)
+            return
+        self._races = 0
+        cards = tuple(sweep.survivors[n] for n in call.cards)
+        state.adopt(Snapshot(value.version, call.artifact), cards)
+        self.sweeps.close_others(sweep)
+        sweep.head = value.version
+        self._committed(sweep, call.cards)
+
+    def _committed(self, sweep: OpenSweep, cards: tuple[int, ...]) -> None:
+        step = sweep.step
+        for number in cards:
+            self.sweeps.decide(sweep, number, "committed")
+        sweep.committed += len(cards)
+        if step.memory is not KEEP:
+            self._remember(sweep, step.memory)
+        step.memory = KEEP
+        if self.state.phase == "halting":
+            self.sweeps.close(sweep, "given-up")
+        else:
+            self.sweeps.answer(step, self.state.head)
+
+    def _lost(self, sweep: OpenSweep, head: Snapshot) -> None:
+        state = self.state
+        state.tally.commit_races += 1
+        self._races += 1
+        state.adopt(head, None)
+        if self._races >= MAX_RACES:
+            self._races = 0
+            self.sweeps.discard_rest(sweep, "conflict")
+        self.sweeps.close_others(sweep)
+        self.sweeps.close(sweep, "lost")
+        self.sweeps.again = True
+
+    def commit_failed(self, fault: Fault) -> None:
+        """
+        The ledger raised: nothing was committed, and the run can't go on.
+        """
+        sweep = self.sweeps.committing
+        assert sweep is not None
+        sweep.step.commit = None
+        self.sweeps.close(sweep, "error")
+        self.state.fault(fault)
+        self.state.stop("error", fault)
+
+    def _changes(self, memory: Json) -> bool:
+        # Not ==, to which 1, 1.0 and True are the same.
+        return canonical_json(memory) != canonical_json(self.state.memory)
+
+    def _remember(self, sweep: OpenSweep, memory: Json) -> None:
+        if len(self.sweeps.open) > 1 and self._changes(memory):
+            self.sweeps.close_others(sweep)
+        self.state.memory = memory
+
+    def returned(self, sweep: OpenSweep, memory: Json) -> None:
+        """
+        A step ended by itself.
+        """
+        step = sweep.step
+        if memory is not None and self.sweeps.committing is not None and self._changes(memory):
+            step.awaiting = "turn"  # as a second commit would, and with the same end
+            return
+        self.state.plugin_worked(_STEP)
+        if memory is not None:
+            self._remember(sweep, memory)
+        if not step.asked:
+            self.state.buffer.give_back(sweep.cards)
+            self.sweeps.returned_at = sweep.made
+            self.sweeps.finish(sweep, "returned")
+            return
+        carried: set[int] = set() if sweep.quiet else step.carried
+        for number in sorted(sweep.survivors):
+            if number not in carried:
+                reason = "uncertain" if number in step.carried else "worse"
+                self.sweeps.decide(sweep, number, "discarded", reason)
+        self._carry(sorted(carried))
+        kept: SweepOutcome = "carried" if carried else "below-threshold"
+        self.sweeps.finish(sweep, "committed" if sweep.committed else kept)
+
+    def _carry(self, numbers: list[int]) -> None:
+        state = self.state
+        state.buffer.carry(numbers)
+        # What other steps hold is let go last, which is never: it was within the limit before.
+        leased = {card.number for card in state.buffer.leased}
+        order = sorted(state.buffer.carried, key=lambda number: (number in leased, number))
+        for number in state.backpressure.overflow(order):
+            state.decide(number, "discarded", "uncertain")
+
+    def raised(self, sweep: OpenSweep, fault: Fault) -> None:
+        """
+        A step raised or broke its contract: its cards are tried once more, then let go.
+        """
+        if not sweep.retry:
+            self.state.fault(fault)
+            self.sweeps.close(sweep, "error")
+            self.sweeps.again = self.sweeps.retry = True
+            return
+        self.sweeps.discard_rest(sweep, "plugin_error")
+        self.sweeps.close(sweep, "error")
+        self.state.plugin_fault(fault, _STEP)
