@@ -78,7 +78,7 @@ class Lane(Generic[W]):
         Args:
             own: The calling thread is one of the lane's and is about to look itself.
         """
-        while self._unborn:
+        while self._unborn and self._waiting:  # else those that are awake were fast enough
             self._bear()
         if self._waiting and not own:
             self._tokens.put(True)

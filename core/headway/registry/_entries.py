@@ -8,14 +8,21 @@ beside its own metadata, a distribution that was renamed) counts once.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
+from pathlib import Path
+from typing import TypeAlias
 
 import attrs
 
 from headway.registry._values import Origin, normalized
 
 GROUP = "headway"
+
+Stamp: TypeAlias = tuple[tuple[str, int, tuple[str, ...]], ...]
+
+_METADATA = (".dist-info", ".egg-info")
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -34,10 +41,63 @@ class Entry:
     load: Callable[[], object]
 
 
+@attrs.frozen(eq=False)
+class _Reading:
+    """
+    What was read last, and what the folders looked like then.
+    """
+
+    stamp: Stamp = ()
+    entries: tuple[Entry, ...] = ()
+    version: str = ""
+
+
+_last = _Reading()
+
+
 def installed_entries() -> tuple[Entry, ...]:
     """
     Every entry point of the group, sorted by name, each once.
+
+    Reading the metadata of a hundred distributions takes some 30 ms, so it is done again only when
+    something was installed or removed, or ``sys.path`` is another one.
     """
+    return _reading().entries
+
+
+def running_version() -> str:
+    """
+    The version of Headway that is running; ``""`` in a source tree that is not installed.
+    """
+    return _reading().version
+
+
+def _reading() -> _Reading:
+    global _last  # noqa: PLW0603 - a cache of what is installed, replaced as a whole
+    stamp = _stamp()
+    if stamp != _last.stamp:
+        _last = _Reading(stamp, _read(), _version())
+    return _last
+
+
+def _stamp() -> Stamp:
+    return tuple((folder, *_look(folder)) for folder in sys.path)
+
+
+def _look(folder: str) -> tuple[int, tuple[str, ...]]:
+    """
+    When a folder, or a zip file, changed last, and the metadata in it: clocks can be too coarse.
+    """
+    path = Path(folder or ".")
+    try:
+        changed = path.stat().st_mtime_ns
+        names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+    except OSError:
+        return (0, ())
+    return (changed, tuple(sorted(name for name in names if name.endswith(_METADATA))))
+
+
+def _read() -> tuple[Entry, ...]:
     found = [_entry(point) for point in entry_points(group=GROUP)]
     unique: dict[tuple[str, str], Entry] = {}
     for entry in sorted(found, key=_order):
@@ -69,10 +129,7 @@ def missing_distributions(allowed: Iterable[str], entries: Iterable[Entry]) -> t
     return tuple(sorted(set(allowed) - {entry.origin.distribution for entry in entries}))
 
 
-def running_version() -> str:
-    """
-    The version of Headway that is running; ``""`` in a source tree that is not installed.
-    """
+def _version() -> str:
     try:
         return version("headway")
     except PackageNotFoundError:
