@@ -12,9 +12,11 @@ from headway.builtins._policies import Full, Guarded
 from headway.builtins._sampler import ShuffledEpochs
 from headway.builtins._standard import StandardAggregator
 from headway.contracts import Carry, Committed, HeadMoved, Outcome, SweepDone
+from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.durations import Constant
 from headway.errors import IllegalEventError, OptionError
 from headway.gate import Barrier
+from headway.journal import Row
 from headway.machine import (
     Abort,
     Cancel,
@@ -25,6 +27,7 @@ from headway.machine import (
     Rebased,
     Resume,
     Returned,
+    Started,
     Stop,
     Yielded,
 )
@@ -658,3 +661,34 @@ def test_the_standard_aggregator_races():
     assert "lost" not in outcomes[1][1]
     assert all("lost" in outcomes[most][1] for most in (2, 3))
     assert all(outcomes[most][0] >= outcomes[1][0] for most in (2, 3))
+
+
+class Scripted:
+    """
+    Stands in for an engine: a machine that resumes steps by a script, and steps that only ask.
+    """
+
+    journal = None
+
+    def __init__(self, script):
+        self.machine = self.steps = self
+        self.script = iter(script)
+
+    def handle(self, event):
+        return next(self.script)
+
+    def resume(self, instruction, now):
+        return Yielded(now, instruction.step, instruction.n + 1, Consume(()))
+
+
+def test_steps_that_are_brought_back_speak_in_the_order_in_which_they_were_asked():
+    """
+    One that was answered once more after another had been asked comes after it.
+    """
+    first = Yielded(0.0, 1, 1, Consume(()))
+    engine = Scripted([[Resume(1, 0, None), Resume(2, 0, None)], [Resume(1, 1, None)]])
+    recovery = Recovery(engine, ResumedLookups(plugins=None))
+    for event in (Started(0.0, HEAD), first):
+        recovery.read(Row(event, ()))
+
+    assert [(2, 1), (1, 2)] == [(event.step, event.n) for event in recovery.reopen(0.0)]
