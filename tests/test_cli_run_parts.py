@@ -17,6 +17,7 @@ import attrs
 import pytest
 
 from headway import Domain, Outcome, Splits, Task, run
+from headway._prepare import prepare
 from headway.cli._config_file import config_text, read_config
 from headway.cli._ending import REASONS, Ending, suggestions, typed
 from headway.cli._output import COLUMNS, check_files, write
@@ -30,7 +31,7 @@ from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
 from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
-from headway.run import finish, prepare
+from headway.run import finish
 
 SWEEP = SweepDone(
     now=1.5,

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headway import Commit, Consume, Measure, Registry, Work
+from headway._prepare import prepare
 from headway.builtins._standard import StandardAggregator
 from headway.contracts import (
     CardDecided,
@@ -28,7 +29,6 @@ from headway.drivers.simulated import Simulation
 from headway.durations import Constant, LogNormal, Pareto
 from headway.machine import Abandon, Abort, Done, Failed, Notify, Returned, Run, Yielded
 from headway.options import make_options
-from headway.run import prepare
 from headway.testing._toy import ToyDomain
 
 LAWS = (Constant(0.0), Constant(1.0), LogNormal(1.0, 1.0), Pareto(1.0, 1.2))

@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 import attrs
 
+from headway._prepare import Prepared, prepare
 from headway.cli._arguments import DomainHelp
 from headway.cli._config_file import config_text
 from headway.cli._ending import Ending, told
@@ -29,7 +30,7 @@ from headway.drivers import Interrupt
 from headway.options import RunOptions, make_options
 from headway.registry import Registry
 from headway.result import Result
-from headway.run import Prepared, finish, prepare
+from headway.run import finish
 
 _EXAMPLE = """\
 Example:

@@ -1,0 +1,286 @@
+"""
+What comes before a run: everything is looked up, checked and put together; nothing is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from headway._log import log_observer
+from headway._notes import notes_before
+from headway._report import Recorder
+from headway.backpressure import Backpressure
+from headway.contracts import (
+    Aggregator,
+    Artifact,
+    Domain,
+    Observer,
+    RunStarted,
+    Splits,
+    canonical_json,
+)
+from headway.drivers import Engine, StepHost, Telling, Workbench
+from headway.errors import ContractError, OptionError, UsageError
+from headway.gate import Barrier, Gate, LagGate
+from headway.journal import Journal
+from headway.machine import Machine, MachineConfig, PluginLookups, Started
+from headway.options import PARTS, RunOptions, limits_remedy
+from headway.registry import Choice, Registry
+
+FEWEST_TASKS = 4
+
+
+@attrs.frozen(kw_only=True)
+class Prepared:
+    """
+    A run that is ready to start: everything was looked up and checked.
+    """
+
+    options: RunOptions
+    splits: Splits
+    engine: Engine
+    started: Started
+    recorder: Recorder
+    durations: Mapping[str, Any]
+
+
+def prepare(
+    domain: Domain,
+    options: RunOptions,
+    *,
+    registry: Registry,
+    observers: Iterable[Observer | str] = (),
+    journal: Journal | None = None,
+    domain_name: str | None = None,
+) -> Prepared:
+    """
+    Look up and check everything that a run needs; run nothing.
+
+    Args:
+        domain: What is improved.
+        options: How.
+        registry: Where names are looked up; frozen from now on.
+        observers: Told every notice; a name is looked up.
+        journal: Keeps every event, when given.
+        domain_name: The name that ``registry`` made the domain for, when it did.
+
+    Raises:
+        UsageError: an option, a name or the domain's tasks can't be used.
+        PluginError: a plug-in that was asked for can't be loaded.
+    """
+    chosen = registry.describe("domain", domain_name or domain)
+    if options.driver == "simulated":
+        domain = domain.virtual()
+    splits, initial, durations = _ask_domain(domain)
+    config = _config(domain, splits, options)
+    _check_clock(options, durations)
+    parts = _Parts.look_up(registry, options, initial, chosen)
+    config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
+    notes = notes_before(options, config)
+    opening = RunStarted(
+        run=domain.name,
+        mode=options.mode,
+        driver=options.driver,
+        seed=options.seed,
+        choices=parts.choices,
+        notes=notes,
+        limits=options.limits,
+    )
+    recorder = Recorder()
+    telling = _telling(domain.name, parts, registry, observers)
+    return Prepared(
+        options=options,
+        splits=splits,
+        engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
+        started=Started(0.0, parts.ledger.snapshot()),
+        recorder=recorder,
+        durations=durations if options.durations is None else options.durations,
+    )
+
+
+def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
+    try:
+        splits, state, durations = domain.tasks(), domain.initial(), domain.durations()
+        canonical_json(state)  # what is no JSON value is refused here, not in the middle of a run
+    except UsageError:
+        raise
+    except (Exception, SystemExit) as error:  # user code may raise anything
+        message = f"the domain {domain.name!r} cannot say its tasks and initial state: {error!r}"
+        raise ContractError(message) from error
+    return splits, Artifact(state), durations
+
+
+@attrs.frozen(kw_only=True)
+class _Parts:
+    """
+    The plug-ins of one run.
+    """
+
+    aggregator: Any
+    policy: Any
+    sampler: Any
+    estimator: Any
+    executor: Any
+    ledger: Any
+    choices: Mapping[str, str]
+    distributions: tuple[str, ...]
+
+    @classmethod
+    def look_up(
+        cls, registry: Registry, options: RunOptions, initial: Artifact, domain: Choice
+    ) -> _Parts:
+        registry.freeze()
+        made: dict[str, Any] = {}
+        choices: dict[str, str] = {"domain": str(domain)}
+        distributions = [domain.distribution]
+        for option, kind in PARTS.items():
+            spec = getattr(options, option)
+            more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
+            made[option] = registry.create(kind, spec, **more)
+            choice = registry.describe(kind, spec)
+            choices[kind] = str(choice)
+            distributions.append(choice.distribution)
+        return cls(**made, choices=choices, distributions=tuple(d for d in distributions if d))
+
+
+def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
+    _check_splits(splits)
+    _check_target(domain, options)
+    _check_limits(options)
+    return MachineConfig(
+        seed=options.seed,
+        train=tuple(task.id for task in splits.train),
+        held_out=tuple(task.id for task in splits.held_out),
+        test=tuple(task.id for task in splits.test),
+        deterministic=domain.deterministic,
+        solved=domain.solved,
+        n_workers=options.n_workers,
+        slots=options.capacity,
+        bind=options.bind,
+        self_verify=options.self_verify,
+        final_draws=options.final_draws,
+        max_proposal_bytes=options.max_proposal_bytes,
+        max_worker_errors=options.max_worker_errors,
+        max_rollouts=options.max_rollouts,
+        max_calls=options.max_calls,
+        max_rounds=options.rounds if options.mode == "sync" else None,
+        max_seconds=options.max_seconds,
+        shutdown_grace=options.shutdown_grace,
+        target_reward=options.target_reward,
+        patience=options.patience,
+        rollout_timeout=options.rollout_timeout,
+        eval_timeout=options.eval_timeout,
+        straggler_factor=options.straggler_factor,
+    )
+
+
+def _check_splits(splits: object) -> None:
+    if not isinstance(splits, Splits):
+        raise ContractError(f"tasks() returned {splits!r}; it must return Splits(train=..., ...)")
+    tasks = [*splits.train, *splits.held_out]
+    if len(tasks) < FEWEST_TASKS:
+        remedy = f"Give at least {FEWEST_TASKS} training and held-out tasks together."
+        raise OptionError("tasks", len(tasks), remedy)
+    for name in ("train", "held_out"):
+        count = len(getattr(splits, name))
+        if count < 2:  # noqa: PLR2004 - one item shows no spread
+            raise OptionError(f"tasks.{name}", count, "Give at least 2 tasks on each side.")
+
+
+def _check_target(domain: Domain, options: RunOptions) -> None:
+    target, (low, high) = options.target_reward, domain.reward_range
+    if target is not None and not low <= target <= high:
+        remedy = f"Give a reward within {domain.name}'s range, {low:g} to {high:g}."
+        raise OptionError("target_reward", target, remedy)
+
+
+def _check_limits(options: RunOptions) -> None:
+    if not options.limits:
+        raise OptionError("limits", None, f"Nothing would end this run. {limits_remedy()}")
+
+
+def _check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
+    """
+    Refuse a simulated run that only time would end while nothing takes any.
+    """
+    timeless = options.driver == "simulated" and not (options.durations or durations)
+    if timeless and set(options.limits) == {"max_seconds"}:
+        remedy = "Nothing takes time in this simulated run: give durations, or max_rollouts."
+        raise OptionError("max_seconds", options.max_seconds, remedy)
+
+
+def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
+    if options.mode == "sync":
+        size = options.n_workers if options.round_size is None else options.round_size
+        return Barrier(n_workers=options.n_workers, round_size=size)
+    return LagGate(
+        n_workers=options.n_workers,
+        async_ratio=options.async_ratio,
+        batch=aggregator.batch,
+        max_wait_rounds=options.max_wait_rounds,
+        resync=options.resync,
+    )
+
+
+def _engine(
+    domain: Domain,
+    config: MachineConfig,
+    options: RunOptions,
+    parts: _Parts,
+    splits: Splits,
+    opening: RunStarted,
+    recorder: Recorder,
+    telling: Telling,
+    journal: Journal | None,
+) -> Engine:
+    lookups = PluginLookups(
+        aggregator=parts.aggregator,
+        policy=parts.policy,
+        sampler=parts.sampler,
+        estimator=parts.estimator,
+    )
+    machine = Machine(
+        config,
+        gate=_gate(options, parts.aggregator),
+        alpha=max(1, options.async_ratio) if options.alpha is None else options.alpha,
+        backpressure=Backpressure(
+            stall_patience=options.stall_patience, carry_limit=options.carry_limit
+        ),
+        lookups=lookups,
+    )
+    tasks = {task.id: task for task in (*splits.train, *splits.held_out, *splits.test)}
+    return Engine(
+        machine=machine,
+        lookups=lookups,
+        steps=StepHost(parts.aggregator, domain, config),
+        bench=Workbench(
+            domain=domain,
+            ledger=parts.ledger,
+            tasks=tasks,
+            seed=options.seed,
+            executor=parts.executor,
+        ),
+        recorder=recorder,
+        tell=telling,
+        opening=opening,
+        journal=journal,
+        validate=options.validate,
+    )
+
+
+def _telling(
+    run: str,
+    parts: _Parts,
+    registry: Registry,
+    observers: Iterable[Observer | str],
+) -> Telling:
+    asked = tuple(observers)
+    named = [registry.describe("observer", o).distribution for o in asked if isinstance(o, str)]
+    hooks = registry.hooks_for((*parts.distributions, *filter(None, named)))
+    given = tuple(registry.create("observer", o) for o in asked)
+    log = log_observer(run)
+    told = given if log is None else (log, *given)
+    return Telling(told, hooks.notify) if hooks.wanted else Telling(told)
