@@ -104,7 +104,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not rebasing, "a slot idles while a rebase waits")
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
-    if state.running and tickets.workers.places and not tickets.nothing_left:
+    if state.running and tickets.workers.places and not tickets.nothing_left():
         view = tickets.view(sweeping=sweeps.open is not None)
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
 
