@@ -14,19 +14,21 @@ from typing import Any
 from headway.contracts import Json
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = frozenset({dict, list, tuple})
 
 
 def copied(value: Json) -> Json:
     """
     A copy that may be changed without changing the original.
     """
-    kind: Any = type(value)
+    kind = _kind(value)
     if kind in _SCALARS:
         return value
     if kind is dict:
         return {k: item if type(item) in _SCALARS else copied(item) for k, item in value.items()}
     if kind is list or kind is tuple:
-        return kind([item if type(item) in _SCALARS else copied(item) for item in value])
+        items = [item if type(item) in _SCALARS else copied(item) for item in value]
+        return items if kind is list else tuple(items)
     return copy.deepcopy(value)
 
 
@@ -38,11 +40,16 @@ def untouched(mine: Any, value: Json) -> bool:
     """
     if mine is value:
         return True
-    kind: Any = type(value)
-    if type(mine) is not kind or kind not in (dict, list, tuple) or len(mine) != len(value):
+    if _kind(mine) is not _kind(value) or _kind(value) not in _CONTAINERS:
         return False
-    if kind is dict:
+    if len(mine) != len(value):
+        return False
+    if _kind(value) is dict:
         if list(mine) != list(value):
             return False
         mine, value = mine.values(), value.values()
     return all(map(is_, mine, value)) or all(map(untouched, mine, value))
+
+
+def _kind(value: object) -> type:
+    return type(value)

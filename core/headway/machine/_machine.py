@@ -397,8 +397,8 @@ class Machine:
         soonest = inf
         for alarm in (
             self._state.slots.next_deadline,
-            self._tickets.next_straggler,
-            self._scoring.next_deadline,
+            self._tickets.next_straggler(),
+            self._scoring.next_deadline(),
         ):
             if alarm is not None and alarm < soonest:
                 soonest = alarm
@@ -479,7 +479,7 @@ class Machine:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
-        elif not self._tickets.flights and self._tickets.nothing_left:
+        elif not self._tickets.flights and self._tickets.nothing_left():
             state.stop("exhausted")
         return not state.running
 

@@ -245,7 +245,6 @@ class Scoring:
         rounds = ceil(self.final_calls / self.state.config.slots)
         return self._seconds / self._timed * rounds
 
-    @property
     def next_deadline(self) -> float | None:
         """
         When the run's time is up next.

@@ -83,7 +83,7 @@ class Tickets:
         """
         state = self.state
         places = self.workers.places
-        if not places or self.nothing_left or not state.gate.admit(self.view(sweeping)):
+        if not places or self.nothing_left() or not state.gate.admit(self.view(sweeping)):
             return False
         budget = state.budget
         if not budget.rollouts_left:
@@ -314,7 +314,6 @@ class Tickets:
         else:
             self._barren.discard(flight.task)
 
-    @property
     def exhausted(self) -> bool:
         """
         Whether every training task was rolled out at this head and none brought a proposal.
@@ -325,12 +324,11 @@ class Tickets:
             and len(self._barren) == len(self.queue.train)
         )
 
-    @property
     def nothing_left(self) -> bool:
         """
         Whether only tickets in flight could still bring something: no further one is admitted.
         """
-        return self.exhausted and not len(self.state.buffer)
+        return self.exhausted() and not len(self.state.buffer)
 
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state
@@ -352,7 +350,6 @@ class Tickets:
             if flight is not None and flight.phase != "ended":
                 self.state.tally.stragglers += 1
 
-    @property
     def next_straggler(self) -> float | None:
         """
         When the next rollout that runs becomes a straggler.

@@ -119,7 +119,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
     view = tickets.view(sweeping=bool(sweeps.open))
-    if state.running and tickets.workers.places and not tickets.nothing_left:
+    if state.running and tickets.workers.places and not tickets.nothing_left():
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:
