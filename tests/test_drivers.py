@@ -3,15 +3,13 @@ Real drivers: coroutines, hangs, threads that end, and a loop that runs already.
 """
 
 import asyncio
-import subprocess
-import sys
 import threading
-from textwrap import dedent
+from pathlib import Path
 
 import pytest
 
-from headway import Artifact, run
-from headway.builtins._memory_ledger import MemoryLedger
+from headway import arun, run
+from headway.contracts import Outcome
 from headway.testing import ToyDomain
 
 REAL = ("threads", "asyncio")
@@ -113,27 +111,6 @@ def test_time_is_up(driver):
     assert result.completions["abandoned"] > 0
 
 
-@pytest.mark.parametrize("driver", REAL)
-def test_the_interpreter_exits(driver):
-    """A thread that hangs does not keep the interpreter alive."""
-    code = f"""
-        import threading
-        from headway import run
-        from headway.testing import ToyDomain
-
-        class Hanging(ToyDomain):
-            def rollout(self, state, task, *, rng):
-                threading.Event().wait()
-
-        print(run(Hanging(), driver={driver!r}, max_seconds=0.2).stop_reason)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", dedent(code)], capture_output=True, text=True, timeout=20, check=True
-    )
-
-    assert "max_seconds\n" == done.stdout
-
-
 @pytest.mark.parametrize("driver", ALL)
 def test_inside_a_running_loop(driver):
     """``run`` blocks and works also where an event loop runs already."""
@@ -163,25 +140,148 @@ def test_no_thread_is_left(driver):
     assert [] == [thread.name for thread in left if thread.is_alive()]
 
 
-class StuckLedger(MemoryLedger):
-    """A ledger whose commits never answer."""
+DESCRIPTORS = Path("/proc/self/fd")
 
-    def __init__(self, initial):
-        super().__init__(initial)
-        self.never = threading.Event()
 
-    def commit(self, *arguments, **more):
-        self.never.wait()
-        return super().commit(*arguments, **more)
+@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="descriptors are listed on Linux only")
+@pytest.mark.parametrize("driver", REAL)
+def test_no_descriptor_is_left(driver):
+    """Fifty runs, with plain functions and coroutines, leave none behind."""
+    open_before = []
+    for _ in range(26):
+        for domain in (ToyDomain(), CoroutineToy()):
+            run(domain, driver=driver, max_rollouts=3)
+        for thread in threading.enumerate():
+            if thread.name.startswith("headway"):
+                thread.join(timeout=10)
+        open_before.append(len(list(DESCRIPTORS.iterdir())))
+
+    assert open_before[0] == open_before[-1]
 
 
 @pytest.mark.parametrize("driver", REAL)
-def test_a_commit_that_hangs(driver):
-    """It is waited for ``shutdown_grace`` after the stop and no longer; the run says so."""
-    ledger = StuckLedger(Artifact(ToyDomain().initial()))
-    result = run(ToyDomain(), driver=driver, ledger=ledger, max_seconds=0.2, shutdown_grace=0.2)
-    ledger.never.set()
+@pytest.mark.parametrize("domain", [ToyDomain, CoroutineToy])
+@pytest.mark.parametrize("allowed", [0, 1, 3])
+@pytest.mark.parametrize("workers", [8, 512])
+def test_the_system_starts_no_thread(monkeypatch, driver, domain, allowed, workers):
+    """The run ends with an error that names the remedy, and with what was found until then."""
+    plain, started = threading.Thread.start, []
 
-    assert "max_seconds" == result.stop_reason
-    assert ["commit"] == [failure.fault.where for failure in result.failures]
-    assert result.wallclock < 0.2 + 0.2 + 0.5
+    def start(thread):
+        if len(started) >= allowed:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        plain(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    result = run(domain(), driver=driver, n_workers=workers, max_rollouts=2000, shutdown_grace=0.1)
+    for thread in started:
+        thread.join(timeout=10)
+
+    if "error" != result.stop_reason:  # so few were enough
+        assert allowed >= 1
+        return
+    assert ("driver", "RuntimeError") == (result.error.where, result.error.type)
+    assert "can't start new thread" in result.error.message
+    assert "lower n_workers or slots" in result.error.message
+    assert result.rollouts == sum(result.completions.values())
+    assert not any(thread.is_alive() for thread in started)
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_observers_without_a_thread(monkeypatch, driver):
+    """They are told nothing, and the result says why; the run itself may still come to its end."""
+    plain, told = threading.Thread.start, []
+
+    def start(thread):
+        if thread.name == "headway-observers":
+            raise RuntimeError("can't start new thread")
+        plain(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    result = run(ToyDomain(), driver=driver, max_rollouts=20, observers=[told.append])
+
+    assert [] == told
+    assert "max_iters" == result.stop_reason
+    faults = [(f.fault.where, f.fault.message) for f in result.failures]
+    assert [("observer", "can't start new thread")] == faults
+
+
+class Fatal(ToyDomain):
+    """A rollout that raises what no run survives, while the others wait for it."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.raised = [], threading.Event()
+
+    def rollout(self, state, task, *, rng):
+        self.begun.append(task)
+        if len(self.begun) == 1:
+            self.raised.set()
+            raise KeyboardInterrupt
+        self.raised.wait(10)
+        return super().rollout(state, task, rng=rng)
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_a_run_that_breaks_begins_no_call_any_more(driver):
+    """What no run survives is raised where it was started; what waited is not begun."""
+    domain = Fatal()
+    with pytest.raises(KeyboardInterrupt):
+        run(domain, driver=driver, n_workers=2, slots=2, max_rollouts=500)
+    for thread in threading.enumerate():
+        if thread.name.startswith("headway"):
+            thread.join(timeout=10)
+
+    assert len(domain.begun) <= 2 + 2  # those that were in hand
+
+
+class Idle(ToyDomain):
+    """Coroutines without any work, always solved."""
+
+    def __init__(self):
+        super().__init__(noise=0.5)  # so that a run does not end once it has seen all tasks
+
+    async def rollout(self, state, task, *, rng):
+        return Outcome(reward=1.0)
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_coroutines_without_work_let_the_callers_loop_go_on(driver):
+    """A run whose calls never wait gives way to the other tasks of the loop all the same."""
+    turns = 0
+
+    async def beside():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def main():
+        task = asyncio.create_task(beside())
+        result = await arun(Idle(), driver=driver, max_rollouts=5000)
+        task.cancel()
+        return result
+
+    assert 5000 == asyncio.run(main()).rollouts
+    assert turns > 20
+
+
+@pytest.mark.parametrize("driver", REAL)
+@pytest.mark.parametrize("domain", [Hanging, HangingCoroutine])
+def test_nothing_is_left_of_calls_that_hung(driver, domain):
+    """Once they were let go, no thread and no task of the run is there any more."""
+    hanging = domain()
+
+    async def main():
+        await arun(hanging, driver=driver, max_rollouts=20, rollout_timeout=0.02)
+        return asyncio.all_tasks() - {asyncio.current_task()}
+
+    left = asyncio.run(main())
+    hanging.never.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("headway"):
+            thread.join(timeout=10)
+
+    assert set() == left
+    assert [] == [t.name for t in threading.enumerate() if t.name.startswith("headway")]
