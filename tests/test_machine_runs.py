@@ -291,13 +291,14 @@ def test_twenty_asked_is_twenty_delivered(mode, driver, n_workers):
 @pytest.mark.parametrize("max_calls", [15, 16, 31, 60, 150])
 def test_calls_are_never_overshot(mode, driver, n_workers, max_calls):
     """
-    Counted in the domain itself, final scoring included.
+    Counted in the domain itself, final scoring included; what a step that lost had begun is paid,
+    whether it was cancelled before the domain saw it or not.
     """
     domain = Counting(**QUICK)
     result = go(domain, driver, mode=mode, n_workers=n_workers, max_calls=max_calls)
 
     assert "max_calls" == result.stop_reason
-    assert max_calls >= domain.counts.total() == sum(result.calls.values())
+    assert domain.counts.total() <= sum(result.calls.values()) <= max_calls
     assert result.final_reward is not None
 
 
