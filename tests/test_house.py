@@ -126,6 +126,39 @@ def test_the_core_does_not_sleep():
     assert set(MAY_SLEEP) == sleepers
 
 
+WAITS = {"acquire", "get", "join", "put", "select", "sleep", "wait", "wait_for"}
+
+
+def polls(call: ast.Call) -> bool:
+    """
+    Whether this waits for a number of seconds that stands in the code; 0 only gives way.
+    """
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAITS:
+        return False
+    given = [*call.args, *(more.value for more in call.keywords if more.arg == "timeout")]
+    return any(
+        isinstance(a, ast.Constant) and type(a.value) in (int, float) and a.value for a in given
+    )
+
+
+def test_drivers_do_not_poll():
+    """
+    They wait until somebody wakes them, or for what the machine says; never for a while.
+    """
+    drivers = [path for path in modules() if name_of(path).startswith("core/headway/drivers/")]
+    calls = [
+        f"{name_of(path)}:{node.lineno} {ast.unparse(node)}"
+        for path in drivers
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and polls(node)
+    ]
+
+    assert drivers
+    assert [] == calls
+    assert polls(ast.parse("event.wait(timeout=0.05)", mode="eval").body)
+    assert not polls(ast.parse("asyncio.sleep(0)", mode="eval").body)
+
+
 def test_pure_modules_use_no_global_random_numbers():
     """
     Where nothing may depend on the order of calls, ``random`` is only good for ``random.Random``.
