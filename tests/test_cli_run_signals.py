@@ -14,10 +14,15 @@ import time
 import pytest
 
 SLOW = """
+    import atexit
+    import pathlib
     import time
 
     from headway.contracts import Domain, Outcome, Splits, Task
     from headway.registry import hookimpl
+
+    BEGUN = []
+    atexit.register(lambda: pathlib.Path("last.txt").write_text(str(max(BEGUN))))
 
     class Slow(Domain):
         name = "slow"
@@ -36,6 +41,7 @@ SLOW = """
             return 0
 
         def rollout(self, state, task):
+            BEGUN.append(time.monotonic())
             time.sleep(self.seconds)
             return Outcome(reward=min(1.0, state / 10000))
 
@@ -110,6 +116,7 @@ def test_a_signal_leaves_a_complete_result(begin, tmp_path, run, number, code):
     names = {path.name for path in (tmp_path / "out").iterdir()}
 
     assert time.monotonic() - sent < 6  # shutdown_grace is 2
+    assert float((tmp_path / "last.txt").read_text()) < sent + 1  # no call begins any more
     assert code == process.returncode
     assert "stopped because it was interrupted (interrupted)" in out
     assert "interrupted" == result["stop_reason"]
