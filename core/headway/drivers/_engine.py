@@ -135,13 +135,14 @@ class Engine:
             now: The clock that a step's requests are dated by; by default it stands still.
         """
         work: list[Work] = []
+        clock = now or (lambda: event.now)
         todo: deque[Event] = deque([event])
         while todo:
             for instruction in self.handle(todo.popleft()):
                 if isinstance(instruction, Run | Cancel | Abandon):
                     work.append(instruction)
                 elif isinstance(instruction, Resume):
-                    todo.append(self.steps.resume(instruction, event.now if now is None else now()))
+                    todo.append(self.steps.resume(instruction, clock))
                 else:
                     self.settle(instruction)
         return work

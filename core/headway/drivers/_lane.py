@@ -2,8 +2,8 @@
 A lane: daemon threads that perform pieces of work, one after the other, each in its own loop.
 
 A thread that has finished takes the next piece itself; no other thread is woken for it.  Where
-several pieces wait, each thread that takes one wakes one other, so that short pieces are done by
-the few threads that are awake.  A thread that never comes back is replaced.
+several pieces wait, each thread that takes one wakes one other, and never two at once, so that short
+pieces are done by the few threads that are awake.  A thread that never comes back is replaced.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class Lane(Generic[W]):
     lost: set[int] = attrs.field(factory=set[int], init=False)
     _busy: int = attrs.field(default=0, init=False)
     _waiting: deque[W] = attrs.field(factory=deque[W], init=False)
+    _called: bool = attrs.field(default=False, init=False)
     _unborn: deque[int] = attrs.field(factory=deque[int], init=False)
     _tokens: SimpleQueue[bool] = attrs.field(factory=SimpleQueue[bool], init=False)
 
@@ -81,6 +82,14 @@ class Lane(Generic[W]):
         while self._unborn and self._waiting:  # else those that are awake were fast enough
             self._bear()
         if self._waiting and not own:
+            self._call()
+
+    def _call(self) -> None:
+        """
+        Wake one thread, unless one has been woken that has not looked yet.
+        """
+        if not self._called:
+            self._called = True
             self._tokens.put(True)
 
     def _bear(self) -> None:
@@ -106,9 +115,10 @@ class Lane(Generic[W]):
             except IndexError:
                 if not self._tokens.get():
                     return None
+                self._called = False  # before it looks: what comes from now on calls again
             else:
                 if self._waiting:
-                    self._tokens.put(True)
+                    self._call()
                 return piece
 
     def end(self) -> None:

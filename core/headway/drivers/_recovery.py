@@ -145,7 +145,7 @@ class Recovery:
         for step, instructions in self._resumed.items():
             said = self._said.get(step, [])
             for place, instruction in enumerate(instructions):
-                event = self.engine.steps.resume(instruction, now)
+                event = self.engine.steps.resume(instruction, lambda: now)
                 if place >= len(said):
                     news.append(event)
                 elif attrs.evolve(event, now=said[place].now) != said[place]:

@@ -5,6 +5,7 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -55,9 +56,13 @@ class StepHost:
     config: MachineConfig
     _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
 
-    def resume(self, instruction: Resume, now: float) -> Event:
+    def resume(self, instruction: Resume, now: Callable[[], float]) -> Event:
         """
         Hand a step its answer and report what it does next.
+
+        Args:
+            instruction: Which step, and its answer.
+            now: The clock that the report is dated by.
         """
         step, n = instruction.step, instruction.n + 1
         try:
@@ -65,11 +70,11 @@ class StepHost:
         except StopIteration as stop:
             del self._open[step]
             memory: Json = stop.value
-            return Returned(now, step, n, memory)
+            return Returned(now(), step, n, memory)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - contained
             self.abort(step)
-            return Raised(now, step, n, Fault.of("aggregator", error))
-        return Yielded(now, step, n, request)
+            return Raised(now(), step, n, Fault.of("aggregator", error))
+        return Yielded(now(), step, n, request)
 
     def _advance(self, instruction: Resume) -> Any:
         if instruction.n:

@@ -300,8 +300,7 @@ class ConcurrentRun:
             if isinstance(piece, Abort):
                 self.engine.steps.abort(piece.step)
             elif not self._over:
-                answer = self.engine.steps.resume(piece, self.now())
-                answer = attrs.evolve(answer, now=self.now())
+                answer = self.engine.steps.resume(piece, self.now)
         except BaseException as error:  # noqa: BLE001 - as for calls
             self._break_off(error)
         self._arrive((answer, self._steps, NO_CALL))

@@ -233,8 +233,10 @@ class Machine:
         state.now = max(state.now, event.now)
         if self._wake_at is not None and self._wake_at <= state.now:
             self._let_go()
+        state.still = False
         _TRANSITIONS[type(event)](self, event)
-        self._advance()
+        if not state.still or self._filling.fill() or not state.slots.running:
+            self._advance()
         self._wake_at = self._next_alarm()
         return state.out
 
@@ -306,7 +308,9 @@ class Machine:
             self._tickets.done(call.ticket.number, value)
         elif isinstance(call, MeasureCall):
             self._scoring.ended(call.id, scored=True)
-            self._scored(self._state.measuring.done(call.id, value))
+            ready = self._state.measuring.done(call.id, value)
+            self._state.still = not (ready or self._state.buffer.leasable)
+            self._scored(ready)
         elif isinstance(call, RebaseCall):
             self._sweeps.rebased(call.id, value)
         else:
@@ -440,10 +444,10 @@ class Machine:
 
     def _sweep(self, *, quiet: bool = False) -> bool:
         sweeps = self._sweeps
-        if not sweeps.room or (sweeps.open and self._scoring.target_reached):
-            return False
         if not self._state.buffer.leasable:
             sweeps.again = False
+            return False
+        if not sweeps.room or (sweeps.open and self._scoring.target_reached):
             return False
         view = self._tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
         if not sweeps.again and not self._state.gate.take(view):

@@ -62,6 +62,8 @@ class State:
     budget: Budget = attrs.field(init=False)
     slots: Slots = attrs.field(init=False)
     phase: Phase = "new"
+    still: bool = False
+    """Whether the event that is handled changed nothing but which calls run."""
     stop_reason: str | None = None
     halted_by: str | None = None
     halted_at: float = 0.0

@@ -145,6 +145,18 @@ class Tickets:
         """
         flight = self.flights[number]
         _AFTER[flight.phase](self, flight, value)
+        self.state.still = flight.completion is None or self._is_barren(flight)
+
+    def _is_barren(self, flight: Flight) -> bool:
+        """
+        Apply the ending of a ticket that brought nothing, when it may be applied at once; True when
+        nothing else follows from it than that another ticket may start.
+        """
+        state = self.state
+        if flight.proposal is not None or state.gate.ordered or state.buffer.leasable:
+            return False
+        self.apply_ended(sweeping=False)
+        return state.running and not self.nothing_left()
 
     def _rolled_out(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
