@@ -3,6 +3,9 @@ Measuring that takes far longer than rollouts do: cards decided, rollouts, stale
 
     python benchmarks/slow_measurement.py --check
 
+A proposal is verified on its own task first, as by default: then a card whose rules nobody touched
+needs no second look when the head moves.
+
 Three runs a row: the timed one, the same under the simulated driver (which has no overhead), and a
 shorter one that asserts every invariant after every event, the gate's bound among them.  That one
 is a run of its own because the assertions cost CPU.
@@ -73,7 +76,6 @@ def searched(driver, workers, share, seconds, lengths, seed=0, validate=False):
         async_ratio=scaled_ratio(workers),
         eval_concurrency=eval_slots(workers),
         max_seconds=limit,
-        self_verify=False,  # a verification on its own task would be one more measurement
         validate=validate,
         observers=[watch],
         seed=seed,

@@ -5,7 +5,7 @@ One search by one engine under one driver, and what is measured about it.
 from __future__ import annotations
 
 import resource
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from time import perf_counter, process_time
 
@@ -54,6 +54,10 @@ class Case:
         return Search(self.share, self.rollouts, self.seed)
 
 
+WARM_UP = {"workers": 1, "each": 4, "mean": 0.001, "async_ratio": 3}
+"""What is run before anything is timed: a process imports once, however many searches it runs."""
+
+
 def scaled_ratio(workers):
     """
     The lag budget that the benchmarks give a number of workers: an eighth, and at least 3.
@@ -68,10 +72,11 @@ def measured(**fields):
     Returns:
         The case's fields, ``wall``, ``cpu``, ``bound``, ``efficiency``, ``rollouts``, what the
         engine told, ``floors`` with the same figures of each bare loop, and the largest resident
-        memory in MB after the import and at the end.
+        memory in MB after the warm-up and at the end.
     """
     case = Case(**fields)
     engine = import_module(f"harness.engines.{case.engine}")
+    _timed(replace(case, **WARM_UP), engine)
     imported = peak_memory()
     floors = [_timed(case, bare)] if case.floors else []
     found = _timed(case, engine)

@@ -20,6 +20,14 @@ from headway.machine import Abort, Call, Resume
 
 StepWork: TypeAlias = Resume | Abort
 
+FAN = 2
+"""
+Tasks that one task starts for calls that wait.
+
+They start others in turn, so that many calls soon run at once, and few tasks find nothing to do when
+the calls take no time.
+"""
+
 BREATH = 64
 """Calls that a task performs before it lets the loop look after others, waiting or not."""
 
@@ -122,7 +130,8 @@ class Loop:
         self._spawn(len(self._waiting))
 
     def _spawn(self, wanted: int) -> None:
-        while self._unborn < wanted and not self._over:  # else nobody would end them
+        few = min(wanted, FAN)
+        while self._unborn < few and not self._over:  # else nobody would end them
             self._unborn += 1
             task = asyncio.get_running_loop().create_task(self._work())
             self._tasks.add(task)
@@ -135,6 +144,8 @@ class Loop:
         done = 0
         while self._waiting:
             call = self._waiting.popleft()
+            if not done:
+                self._spawn(len(self._waiting))
             self._running[call.id] = me
             await self.serve(call)
             del self._running[call.id]
