@@ -128,6 +128,8 @@ class LagGate:
     batch: int = 1
     max_wait_rounds: int = 1
     resync: Literal["commit", "lag"] = "commit"
+    capacity: int = attrs.field(init=False)
+    """The bound: the most tickets in flight and undecided cards together."""
 
     def __attrs_post_init__(self) -> None:
         check_count("n_workers", self.n_workers, 1)
@@ -135,13 +137,7 @@ class LagGate:
         check_count("batch", self.batch, 1)
         check_count("max_wait_rounds", self.max_wait_rounds, 0)
         check_choice("resync", self.resync, ("commit", "lag"))
-
-    @property
-    def capacity(self) -> int:
-        """
-        The bound: the most tickets in flight and undecided cards together.
-        """
-        return self.n_workers + self.async_ratio + self.batch - 1
+        self.capacity = self.n_workers + self.async_ratio + self.batch - 1
 
     def admit(self, view: GateView) -> bool:
         """

@@ -41,7 +41,7 @@ class Lane(Generic[W]):
     threads: int = attrs.field(default=0, init=False)
     lost: set[int] = attrs.field(factory=set[int], init=False)
     _busy: int = attrs.field(default=0, init=False)
-    _waiting: deque[W] = attrs.field(factory=deque[W], init=False)
+    waiting: deque[W] = attrs.field(factory=deque[W], init=False)
     _called: bool = attrs.field(default=False, init=False)
     _unborn: deque[int] = attrs.field(factory=deque[int], init=False)
     _tokens: SimpleQueue[bool] = attrs.field(factory=SimpleQueue[bool], init=False)
@@ -50,7 +50,7 @@ class Lane(Generic[W]):
         """
         Have a piece of work performed.
         """
-        self._waiting.append(piece)
+        self.waiting.append(piece)
         self._busy += 1
         if self._busy + len(self.lost) > self.threads < self.most:
             self.threads += 1
@@ -79,9 +79,9 @@ class Lane(Generic[W]):
         Args:
             own: The calling thread is one of the lane's and is about to look itself.
         """
-        while self._unborn and self._waiting:  # else those that are awake were fast enough
+        while self._unborn and self.waiting:  # else those that are awake were fast enough
             self._bear()
-        if self._waiting and not own:
+        if self.waiting and not own:
             self._call()
 
     def _call(self) -> None:
@@ -111,13 +111,13 @@ class Lane(Generic[W]):
     def _take(self) -> W | None:
         while True:
             try:
-                piece = self._waiting.popleft()
+                piece = self.waiting.popleft()
             except IndexError:
                 if not self._tokens.get():
                     return None
                 self._called = False  # before it looks: what comes from now on calls again
             else:
-                if self._waiting:
+                if self.waiting:
                     self._call()
                 return piece
 

@@ -52,7 +52,7 @@ class Loop:
     lost: set[int] = attrs.field(factory=set[int], init=False)
     _loop: asyncio.AbstractEventLoop | None = attrs.field(default=None, init=False)
     _ident: int = attrs.field(default=0, init=False)
-    _waiting: deque[Call] = attrs.field(factory=deque[Call], init=False)
+    waiting: deque[Call] = attrs.field(factory=deque[Call], init=False)
     _tasks: set[asyncio.Task[None]] = attrs.field(factory=set["asyncio.Task[None]"], init=False)
     _running: dict[int, asyncio.Task[None]] = attrs.field(
         factory=dict[int, "asyncio.Task[None]"], init=False
@@ -68,7 +68,7 @@ class Loop:
         Have a call performed.
         """
         self.held.add(call.id)
-        self._waiting.append(call)
+        self.waiting.append(call)
 
     def ended(self, number: int) -> None:
         """
@@ -92,8 +92,8 @@ class Loop:
             own: The calling task is one of the loop's and is about to look itself.
         """
         if own:
-            self._spawn(len(self._waiting) - 1)
-        elif self._waiting and not self._nudged:
+            self._spawn(len(self.waiting) - 1)
+        elif self.waiting and not self._nudged:
             self._nudged = True
             self.soon(self._look)
 
@@ -127,7 +127,7 @@ class Loop:
     def _look(self) -> None:
         self._nudged = False
         self._ident = threading.get_ident()
-        self._spawn(len(self._waiting))
+        self._spawn(len(self.waiting))
 
     def _spawn(self, wanted: int) -> None:
         few = min(wanted, FAN)
@@ -142,15 +142,15 @@ class Loop:
         me = asyncio.current_task()
         assert me is not None
         done = 0
-        while self._waiting:
-            call = self._waiting.popleft()
+        while self.waiting:
+            call = self.waiting.popleft()
             if not done:
-                self._spawn(len(self._waiting))
+                self._spawn(len(self.waiting))
             self._running[call.id] = me
             await self.serve(call)
             del self._running[call.id]
             if me.cancelling():  # what it was cancelled for has ended; the next one is not meant
-                self._spawn(len(self._waiting))
+                self._spawn(len(self.waiting))
                 return
             done += 1
             if done % BREATH == 0:
@@ -227,14 +227,14 @@ class LoopSteps:
 
     loop: Loop
     serve: Callable[[StepWork], None]
-    _waiting: deque[StepWork] = attrs.field(factory=deque[StepWork], init=False)
+    waiting: deque[StepWork] = attrs.field(factory=deque[StepWork], init=False)
     _nudged: bool = attrs.field(default=False, init=False)
 
     def put(self, piece: StepWork) -> None:
         """
         Have a step go on.
         """
-        self._waiting.append(piece)
+        self.waiting.append(piece)
 
     def ended(self, number: int) -> None:
         """
@@ -245,17 +245,17 @@ class LoopSteps:
         """
         See to it that what waits goes on.
         """
-        if self._waiting and not own and not self._nudged:
+        if self.waiting and not own and not self._nudged:
             self._nudged = True
             self.loop.soon(self._serve_all)
 
     def _serve_all(self) -> None:
         self._nudged = False
-        while self._waiting:
-            self.serve(self._waiting.popleft())
+        while self.waiting:
+            self.serve(self.waiting.popleft())
 
     def end(self) -> None:
         """
         Steps that wait are not gone on with.
         """
-        self._waiting.clear()
+        self.waiting.clear()

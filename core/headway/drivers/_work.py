@@ -73,6 +73,7 @@ class Workbench:
         seed: The run's seed.
         executor: Where plain functions run.
         bridge: What waits for coroutines on behalf of threads.
+        coroutines: The kinds of calls whose user code is ``async def``.
     """
 
     domain: Domain
@@ -82,7 +83,7 @@ class Workbench:
     executor: Executor
     bridge: Bridge = attrs.field(factory=Bridge)
     _by_rollout: bool = attrs.field(init=False)
-    _coroutines: frozenset[str] = attrs.field(init=False)
+    coroutines: frozenset[str] = attrs.field(init=False)
     _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
     _finish: dict[str, Callable[[Any, Any], CallValue]] = attrs.field(init=False)
     _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
@@ -96,7 +97,7 @@ class Workbench:
         self._by_rollout = type(self.domain).measure is Domain.measure
         behind = {m: m for m in methods} | {"verify": "rollout"}
         behind |= {"measure": "rollout"} if self._by_rollout else {}
-        self._coroutines = frozenset(
+        self.coroutines = frozenset(
             kind
             for kind, method in behind.items()
             if inspect.iscoroutinefunction(getattr(self.domain, method))
@@ -122,8 +123,13 @@ class Workbench:
         """
         Perform a call and report it; never raises an ``Exception``.
         """
+        kind = call.kind
         try:
-            value = self.value(call)
+            if kind in self.coroutines:
+                raw = self.bridge.wait(self._raw[kind](call))
+            else:
+                raw = self.executor.run(self._raw[kind], call)
+            value = self._finish[kind](call, raw)
         except FAILURES as error:  # user code may raise anything; it is contained
             return _failed(call, error, now)
         return Done(now(), call.id, value)
@@ -139,33 +145,13 @@ class Workbench:
 
     async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
-        As ``perform``, for a call that ``is_coroutine``, on the running loop.
+        As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop.
         """
         try:
             value = self._finish[call.kind](call, await self._raw[call.kind](call))
         except FAILURES as error:
             return _failed(call, error, now)
         return Done(now(), call.id, value)
-
-    def is_coroutine(self, call: Call) -> bool:
-        """
-        Whether the user code of a call is ``async def``.
-        """
-        return call.kind in self._coroutines
-
-    def value(self, call: Call) -> CallValue:
-        """
-        Perform a call; raises what the domain or the ledger raises.
-
-        Raises:
-            InvalidValue: what user code gave is no valid reward, outcome or diff.
-        """
-        kind = call.kind
-        if kind in self._coroutines:
-            raw = self.bridge.wait(self._raw[kind](call))
-        else:
-            raw = self.executor.run(self._raw[kind], call)
-        return self._finish[kind](call, raw)
 
     # ------------------------------------------------------- what user code gives, unchecked
 
@@ -224,6 +210,8 @@ class Workbench:
 
     def _reward(self, raw: Any) -> float:
         low, high = self.domain.reward_range
+        if type(raw) is float and low <= raw <= high and raw < inf:
+            return raw
         is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
         if not is_number or raw != raw:  # noqa: PLR0124 - NaN differs from itself
             message = f"the reward {raw!r} is no number"

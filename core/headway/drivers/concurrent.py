@@ -88,6 +88,7 @@ class ConcurrentRun:
     _teller: Teller = attrs.field(init=False)
     _cancelled: set[int] = attrs.field(factory=set[int], init=False)
     _is_told: bool = attrs.field(init=False)
+    _coroutines: frozenset[str] = attrs.field(init=False)
     _sleeps_until: float = attrs.field(default=0.0, init=False)
     _asked: bool = attrs.field(default=False, init=False)
     _over: bool = attrs.field(default=False, init=False)
@@ -95,7 +96,7 @@ class ConcurrentRun:
 
     def __attrs_post_init__(self) -> None:
         self._work = Lane("worker", self._perform, self._refused)
-        self._commits = Lane("commit", self._commit, self._refused, most=1)
+        self._commits = Lane("commit", self._perform, self._refused, most=1)
         self._loop = Loop(self._perform_on_loop, self._refused, self.home)
         if self.steps_on_loop:
             self._steps = LoopSteps(self._loop, self._advance)
@@ -104,6 +105,7 @@ class ConcurrentRun:
         self._places = (self._work, self._loop, self._steps, self._commits)
         self._teller = Teller(self.engine.tell, self._waker.wake)
         self._is_told = self.engine.tell.wanted
+        self._coroutines = self.engine.bench.coroutines
 
     # ------------------------------------------------------------------ the calling thread
 
@@ -114,7 +116,7 @@ class ConcurrentRun:
         with self._waker:
             try:
                 with interrupt.asking(self._ask):
-                    self._tell(self.engine.opening)
+                    self._notify(Notify(self.engine.opening))
                     self._post(started)
                     self._keep_time()
                     self._wait_for_observers()
@@ -186,7 +188,8 @@ class ConcurrentRun:
             finally:
                 self._lock.release()
             for place in self._places:
-                place.nudge(own=place is own)
+                if place.waiting:
+                    place.nudge(own=place is own)
 
     def _feed_all(self) -> None:
         while self._arrivals:
@@ -228,7 +231,7 @@ class ConcurrentRun:
         call = instruction.call
         if isinstance(call, CommitCall):
             self._commits.put(call)
-        elif self.engine.bench.is_coroutine(call):
+        elif call.kind in self._coroutines:
             self._loop.put(call)
         else:
             self._work.put(call)
@@ -246,12 +249,11 @@ class ConcurrentRun:
         self._steps.put(instruction)
 
     def _notify(self, instruction: Notify) -> None:
-        self._tell(instruction.notice)
+        self.engine.recorder(instruction.notice)
+        if self._is_told:
+            self._tell(instruction.notice)
 
     def _tell(self, notice: Notice) -> None:
-        self.engine.recorder(notice)
-        if not self._is_told:
-            return
         try:
             self._teller.put(notice)
         except RuntimeError as error:  # there is no thread for it; the run goes on if it can
@@ -265,16 +267,13 @@ class ConcurrentRun:
     # ------------------------------------------------------------------ the work itself
 
     def _perform(self, call: Call) -> None:
-        self._perform_in(self._work, call)
-
-    def _commit(self, call: Call) -> None:
-        self._perform_in(self._commits, call)
-
-    def _perform_in(self, lane: Lane[Call], call: Call) -> None:
+        lane = self._commits if call.kind == "commit" else self._work
         answer: Event | None = None
         try:
-            if not (self._over or call.id in lane.lost):
-                answer = self._unbegun(call) or self.engine.bench.perform(call, self.now)
+            if call.id in self._cancelled:
+                answer = self._unbegun(call)
+            elif not (self._over or call.id in lane.lost):
+                answer = self.engine.bench.perform(call, self.now)
         except BaseException as error:  # noqa: BLE001 - it ends the run and is raised there
             self._break_off(error)
         self._arrive((answer, lane, call.id))
@@ -282,16 +281,15 @@ class ConcurrentRun:
     async def _perform_on_loop(self, call: Call) -> None:
         answer: Event | None = None
         try:
-            if not (self._over or call.id in self._loop.lost):
-                unbegun = self._unbegun(call)
-                answer = unbegun or await self.engine.bench.perform_async(call, self.now)
+            if call.id in self._cancelled:
+                answer = self._unbegun(call)
+            elif not (self._over or call.id in self._loop.lost):
+                answer = await self.engine.bench.perform_async(call, self.now)
         except BaseException as error:  # noqa: BLE001 - as for plain functions
             self._break_off(error)
         self._arrive((answer, self._loop, call.id))
 
-    def _unbegun(self, call: Call) -> Failed | None:
-        if call.id not in self._cancelled:
-            return None
+    def _unbegun(self, call: Call) -> Failed:
         return Failed(self.now(), call.id, CANCELLED)
 
     def _advance(self, piece: StepWork) -> None:

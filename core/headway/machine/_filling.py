@@ -40,7 +40,7 @@ class Filling:
         Start what open steps wait for; True when a score that is waited for can't be afforded.
         """
         state = self.state
-        if not self.sweeps.open and state.measuring.next() is None:
+        if not self.sweeps.open and not state.measuring.queued:
             return False  # as most of the time
         while state.slots.free > 0:
             rebase = self.sweeps.next_rebase()
@@ -56,12 +56,12 @@ class Filling:
 
     def _start_rollouts(self) -> bool:
         state, tickets = self.state, self.tickets
-        if state.phase != "running" or self.scoring.holds_back():
+        if state.phase != "running" or (state.gate.ordered and self.scoring.holds_back()):
             return False
-        sweeping, places = bool(self.sweeps.open), tickets.workers.places
-        while places and state.slots.free > 0 and tickets.admit(sweeping):
+        sweeping, places, slots = bool(self.sweeps.open), tickets.workers.places, state.slots
+        while places and len(slots.running) < slots.capacity and tickets.admit(sweeping):
             pass
-        return not state.running
+        return state.phase != "running"
 
     def _start_background(self) -> bool:
         state = self.state

@@ -114,7 +114,8 @@ class PluginLookups:
         Ask the aggregator; plain work when it has no ``select``.
         """
         if self._selector is None:
-            return self._keep(PLAIN)
+            self.answers.append(PLAIN)
+            return PLAIN
         rng = keyed_rng(ticket.seed, "select", ticket.number)
         try:
             work: Any = self._selector.select(ticket, head, memory, rng)
@@ -162,11 +163,12 @@ class PluginLookups:
             seconds: Any = self.estimator.estimate(1.0)
         except RAISES as error:
             self._contain("duration estimator", error)
-        if seconds is None:
-            return self._keep(None)
-        if not isinstance(seconds, (int, float)) or not 0 <= seconds < inf:
-            self._refuse("duration estimator", f"estimate returned {seconds!r}, not seconds")
-        return self._keep(float(seconds))
+        if seconds is not None:
+            if not isinstance(seconds, (int, float)) or not 0 <= seconds < inf:
+                self._refuse("duration estimator", f"estimate returned {seconds!r}, not seconds")
+            seconds = float(seconds)
+        self.answers.append(seconds)
+        return seconds  # type: ignore[no-any-return] # None or a float by now
 
     def observe(self, seconds: float) -> None:
         """

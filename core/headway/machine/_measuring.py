@@ -133,6 +133,13 @@ class Measuring:
             for artifact in wanted.candidates
         )
 
+    @property
+    def queued(self) -> int:
+        """
+        How many scores that somebody waits for have not been begun.
+        """
+        return len(self._queue)
+
     def next(self) -> Item | None:
         """
         The next score that somebody waits for; it stays queued until ``started``.

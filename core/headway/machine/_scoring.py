@@ -142,9 +142,8 @@ class Scoring:
         Whether the next round waits for the head's score: what ends a synchronous run reads no time.
         """
         state = self.state
-        if not state.gate.ordered or not state.running:
-            return False
-        return state.measuring.waits(("head", self._followed))
+        ordered = state.gate.ordered and state.running
+        return ordered and state.measuring.waits(("head", self._followed))
 
     @property
     def target_reached(self) -> bool:

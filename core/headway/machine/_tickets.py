@@ -45,6 +45,8 @@ class Tickets:
     finished: int = attrs.field(default=0, init=False)
     _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
+    _deterministic: bool = attrs.field(init=False)
+    _solved: float = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
     _solved_at: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
     _barren: set[str] = attrs.field(factory=set[str], init=False)
@@ -57,6 +59,7 @@ class Tickets:
         """
         config = self.state.config
         self._seed, self._most_calls = config.seed, config.calls_per_ticket
+        self._deterministic, self._solved = config.deterministic, config.solved
         self.workers = Workers([head] * config.n_workers)
         self.queue = TaskQueue(config.train, config.seed)
 
@@ -155,14 +158,14 @@ class Tickets:
         state = self.state
         if flight.proposal is not None or state.gate.ordered or state.buffer.leasable:
             return False
-        self.apply_ended(sweeping=False)
-        return state.running and not self.nothing_left()
+        self._apply_all(self._ended)
+        return state.phase == "running" and not self.nothing_left()
 
     def _rolled_out(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
         state = self.state
         flight.outcome = value
-        if value.reward >= state.config.solved:
+        if value.reward >= self._solved:
             self._note_solved(flight)
             self._end(flight, "ok")
             return
@@ -281,14 +284,15 @@ class Tickets:
         state = self.state
         try:
             state.lookups.observe(flight.ended - flight.started)
-            state.plugin_worked("duration estimator")
+            if state.plugin_errors:
+                state.plugin_worked("duration estimator")
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
         if state.buffer.waiting:
             self.finished += 1
         if flight.proposal is not None:
             self._make_card(flight, flight.proposal)
-        if state.config.deterministic:
+        if self._deterministic:
             self._note_barren(flight)
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
@@ -326,21 +330,17 @@ class Tickets:
         else:
             self._barren.discard(flight.task)
 
-    def exhausted(self) -> bool:
-        """
-        Whether every training task was rolled out at this head and none brought a proposal.
-        """
-        return (
-            self.state.config.deterministic
-            and self._barren_at == self.state.head.version
-            and len(self._barren) == len(self.queue.train)
-        )
-
     def nothing_left(self) -> bool:
         """
-        Whether only tickets in flight could still bring something: no further one is admitted.
+        Whether only tickets in flight could still bring something, so that no further one is admitted:
+        every training task was rolled out at this head, none brought a proposal, no card is left.
         """
-        return self.exhausted() and not len(self.state.buffer)
+        return (
+            len(self._barren) == len(self.queue.train)
+            and self._deterministic
+            and self._barren_at == self.state.head.version
+            and not len(self.state.buffer)
+        )
 
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state
