@@ -305,16 +305,24 @@ class Machine:
             return
         value: Any = event.value
         if isinstance(call, TicketCall):
-            self._tickets.done(call.ticket.number, value)
+            self._tickets.done(call.ticket.number, value, ripe=self._ripe)
         elif isinstance(call, MeasureCall):
             self._scoring.ended(call.id, scored=True)
             ready = self._state.measuring.done(call.id, value)
-            self._state.still = not (ready or self._state.buffer.leasable)
+            self._state.still = not (ready or self._ripe)
             self._scored(ready)
         elif isinstance(call, RebaseCall):
             self._sweeps.rebased(call.id, value)
         else:
             self._requests.committed(value)
+
+    @property
+    def _ripe(self) -> bool:
+        """
+        Whether there are cards that a sweep may take before long.
+        """
+        state = self._state
+        return bool(state.buffer.leasable) and len(self._sweeps.open) < state.config.max_steps
 
     def _late(self, event: Done) -> None:
         self._state.tally.late += 1

@@ -142,13 +142,18 @@ class Tickets:
         flight.reserved -= 1
         self.state.start(call)
 
-    def done(self, number: int, value: CallValue) -> None:
+    def done(self, number: int, value: CallValue, *, ripe: bool) -> None:
         """
         The ticket's running call gave a value.
+
+        Args:
+            number: The ticket's number.
+            value: What the call gave.
+            ripe: Whether there are cards that a sweep may take before long.
         """
         flight = self.flights[number]
         _AFTER[flight.phase](self, flight, value)
-        self.state.still = flight.completion is None or self._is_barren(flight)
+        self.state.still = flight.completion is None or (not ripe and self._is_barren(flight))
 
     def _is_barren(self, flight: Flight) -> bool:
         """
@@ -156,7 +161,7 @@ class Tickets:
         nothing else follows from it than that another ticket may start.
         """
         state = self.state
-        if flight.proposal is not None or state.gate.ordered or state.buffer.leasable:
+        if flight.proposal is not None or state.gate.ordered:
             return False
         self._apply_all(self._ended)
         return state.phase == "running" and not self.nothing_left()
