@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, entry_points, version
-from pathlib import Path
 from typing import TypeAlias
 
 import attrs
@@ -88,10 +87,9 @@ def _look(folder: str) -> tuple[int, tuple[str, ...]]:
     """
     When a folder, or a zip file, changed last, and the metadata in it: clocks can be too coarse.
     """
-    path = Path(folder or ".")
     try:
-        changed = path.stat().st_mtime_ns
-        names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+        changed = os.stat(folder or ".").st_mtime_ns  # noqa: PTH116 - some 2 ms a run are spared
+        names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []  # noqa: PTH112, PTH208 - as above
     except OSError:
         return (0, ())
     return (changed, tuple(sorted(name for name in names if name.endswith(_METADATA))))
