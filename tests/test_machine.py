@@ -290,6 +290,33 @@ def test_time_never_goes_back():
     assert [5.0] == [notice.now for notice in ended]
 
 
+def test_an_answer_that_finds_the_time_over_brings_nothing():
+    """
+    It may get there before the tick: no call follows from it, and the run ends at once.
+    """
+    hand = Hand(n_workers=2, slots=2, max_seconds=10.0).start().baseline()
+    hand.now = 11.0
+    out = hand.done("rollout", Outcome(reward=0.0))
+
+    assert ["Abandon", "Abandon"] == [type(i).__name__ for i in out][:2]
+    assert ("finished", "max_seconds") == (hand.machine.phase, hand.machine.stop_reason)
+    assert 1 == hand.machine.statistics().late
+
+
+def test_a_call_that_is_overdue_ends_its_ticket_though_another_goes_on():
+    """
+    Also when it is noticed with an answer from which nothing follows but the next call.
+    """
+    hand = Hand(n_workers=2, slots=2, rollout_timeout=10.0, max_rollouts=9).start().baseline()
+    hand.now = 5.0
+    hand.done("rollout", Outcome(reward=1.0))
+    hand.now = 10.5
+    hand.done("rollout", Outcome(reward=0.0), place=1)
+
+    ended = [(n.ticket, n.completion) for n in hand.notices if isinstance(n, TicketEnded)]
+    assert [(0, "ok"), (1, "timeout")] == ended
+
+
 def test_a_late_measurement_is_remembered():
     """
     A score that comes after its deadline is not paid for twice.

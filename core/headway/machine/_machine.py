@@ -231,11 +231,12 @@ class Machine:
             return []
         state.out = []
         state.now = max(state.now, event.now)
-        if self._wake_at is not None and self._wake_at <= state.now:
+        lapsed = self._wake_at is not None and self._wake_at <= state.now
+        if lapsed:
             self._let_go()
         state.still = False
         _TRANSITIONS[type(event)](self, event)
-        if not state.still or self._filling.fill() or not state.slots.running:
+        if lapsed or not state.still or self._filling.fill() or not state.slots.running:
             self._advance()
         self._wake_at = self._next_alarm()
         return state.out
@@ -404,6 +405,8 @@ class Machine:
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
+        if state.phase == "halting":
+            self._give_up()  # before the event, so that no call follows from it
 
     def _next_alarm(self) -> float | None:
         soonest = inf
@@ -511,16 +514,22 @@ class Machine:
         self._settle_all()
         return self._to_scoring()
 
-    def _halt(self) -> bool:
-        state, sweeps = self._state, self._sweeps
+    def _give_up(self) -> None:
+        """
+        Let go of all that is in flight, but for a commit on its way.
+        """
+        state = self._state
         completion = _GIVEN_UP.get(state.halted_by or "", "cancelled")
         for call in list(state.slots.running):
             state.abandon(call)
         self._tickets.give_up(completion)
-        sweeps.give_up()
+        self._sweeps.give_up()
         state.measuring.abandon()
         self._scoring.forgo()
-        if sweeps.committing is not None:
+
+    def _halt(self) -> bool:
+        self._give_up()
+        if self._sweeps.committing is not None:
             if not self._scoring.overtime():
                 return False
             self._requests.commit_failed(
