@@ -218,6 +218,28 @@ def test_cancelling_stops_the_run(driver, domain):
     assert domain is Stuck or made.cancelled == 4  # as many as there are workers
 
 
+def test_cancelling_a_serial_run_lets_its_call_end():
+    """
+    Only a signal handler can break into a call; the caller's loop is not broken into instead.
+    """
+    notices = []
+
+    async def main():
+        made = Stuck()
+        task = asyncio.create_task(arun(made, **rounds("serial", observers=[notices.append])))
+        while not made.begun.is_set():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.sleep(0)
+        made.never.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
+
+    assert "interrupted" == notices[-1].stop_reason
+
+
 @real
 def test_a_timeout_stops_the_run(driver):
     """

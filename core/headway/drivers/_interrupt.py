@@ -57,8 +57,9 @@ class Interrupt:
             return
         if not self._begun or time.monotonic() - self._at > IMPATIENT:
             raise KeyboardInterrupt
-        if first and self._ask is not None:
-            self._ask()
+        ask = self._ask  # a driver that ends on another thread takes it away
+        if first and ask is not None:
+            ask()
 
     def begin(self) -> None:
         """

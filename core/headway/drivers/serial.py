@@ -4,6 +4,7 @@ The ``serial`` driver: one call after the other, in the order in which the machi
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 
@@ -21,14 +22,17 @@ CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it
 class _Stopping:
     """
     Stops a serial run: between two events, or in the middle of a domain's call.
+
+    Only a signal handler can end that call: from another thread, its end is waited for.
     """
 
     asked: bool = False
     in_call: bool = False
+    _thread: int = attrs.field(factory=threading.get_ident, init=False)
 
     def __call__(self) -> None:
         self.asked = True
-        if self.in_call:
+        if self.in_call and threading.get_ident() == self._thread:
             raise KeyboardInterrupt
 
     def perform(self, engine: Engine, call: Call, now: Callable[[], float]) -> Event:
