@@ -213,6 +213,33 @@ def test_observers_without_a_thread(monkeypatch, driver):
     assert [("observer", "can't start new thread")] == faults
 
 
+class Leaving(CoroutineToy):
+    """The third rollout starts a task that leaves the program."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    async def rollout(self, state, task, *, rng):
+        self.count += 1
+        if self.count == 3:
+            await asyncio.create_task(self.leave())
+        return await super().rollout(state, task, rng=rng)
+
+    async def leave(self):
+        raise SystemExit
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_a_task_of_the_domains_own_that_leaves_does_not_end_the_loop(driver):
+    """The rollout that awaits it fails, as if it had raised that itself; the others go on."""
+    result = run(Leaving(), driver=driver, max_rollouts=20)
+
+    assert "max_iters" == result.stop_reason
+    faults = [(f.fault.where, f.fault.type, f.count) for f in result.failures]
+    assert [("rollout", "SystemExit", 1)] == faults
+
+
 class Fatal(ToyDomain):
     """A rollout that raises what no run survives, while the others wait for it."""
 

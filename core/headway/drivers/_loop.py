@@ -213,10 +213,22 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while not _ran(loop):
+            pass
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
+
+
+def _ran(loop: asyncio.AbstractEventLoop) -> bool:
+    """
+    Run a loop until it is stopped; False when a task that user code made left it.
+    """
+    try:
+        loop.run_forever()
+    except (KeyboardInterrupt, SystemExit):  # asyncio hands it to whoever awaits the task, too
+        return False
+    return True
 
 
 @attrs.define(eq=False)
