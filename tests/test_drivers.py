@@ -213,6 +213,31 @@ def test_observers_without_a_thread(monkeypatch, driver):
     assert [("observer", "can't start new thread")] == faults
 
 
+@pytest.mark.parametrize("driver", ALL)
+def test_an_observer_that_raises_a_cancelled_error(driver):
+    """It is contained as any other, though it is no ``Exception``."""
+
+    def observer(notice):
+        raise asyncio.CancelledError
+
+    result = run(ToyDomain(), mode="sync", driver=driver, rounds=2, observers=[observer])
+
+    assert [("observer", "CancelledError")] == [
+        (f.fault.where, f.fault.type) for f in result.failures
+    ]
+
+
+@pytest.mark.parametrize("driver", ALL)
+def test_an_observer_that_raises_what_no_run_survives(driver):
+    """It ends the run and is raised there, whichever thread the observer was told on."""
+
+    def observer(notice):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(Hanging(), mode="sync", driver=driver, rounds=10**6, observers=[observer])
+
+
 class Leaving(CoroutineToy):
     """The third rollout starts a task that leaves the program."""
 

@@ -15,7 +15,7 @@ import attrs
 
 from headway.contracts import Fault, Notice, Observer, RunStarted
 from headway.drivers._steps import StepHost
-from headway.drivers._work import Workbench
+from headway.drivers._work import FAILURES, Workbench
 from headway.journal import Journal
 from headway.machine import (
     Abandon,
@@ -79,7 +79,7 @@ class Telling:
                 continue
             try:
                 observer(notice)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - an observer never stops a run
+            except FAILURES as error:  # an observer stops no run
                 self._errors[place] += 1
                 self.faults.add(Fault.of("observer", error))
         for raised in self.hooks(notice):

@@ -24,11 +24,13 @@ class Teller:
 
     Args:
         telling: Who is told.
-        done: Called once everything has been told, after ``end``.
+        done: Called once nothing more will be told.
+        broken: Given what no run survives, when an observer raises that.
     """
 
     telling: Telling
     done: Callable[[], None]
+    broken: Callable[[BaseException], None]
     idle: bool = attrs.field(default=True, init=False)
     _queue: SimpleQueue[Notice | None] = attrs.field(factory=SimpleQueue[Notice | None], init=False)
 
@@ -45,8 +47,11 @@ class Teller:
         self._queue.put(notice)
 
     def _tell(self) -> None:
-        while (notice := self._queue.get()) is not None:
-            self.telling(notice)
+        try:
+            while (notice := self._queue.get()) is not None:
+                self.telling(notice)
+        except BaseException as error:  # noqa: BLE001 - it ends the run and is raised there
+            self.broken(error)
         self.idle = True
         self.done()
 

@@ -103,7 +103,7 @@ class ConcurrentRun:
         else:
             self._steps = Lane("steps", self._advance, self._refused, most=1)
         self._places = (self._work, self._loop, self._steps, self._commits)
-        self._teller = Teller(self.engine.tell, self._waker.wake)
+        self._teller = Teller(self.engine.tell, self._waker.wake, self._break_off)
         self._is_told = self.engine.tell.wanted
         self._coroutines = self.engine.bench.coroutines
 
@@ -304,8 +304,9 @@ class ConcurrentRun:
         self._arrive((answer, self._steps, NO_CALL))
 
     def _break_off(self, error: BaseException) -> None:
-        with self._lock:  # its thread feeds the machine next
+        with self._lock:
             self._break(error)
+        self._feed(None)
 
 
 _DISPATCH: dict[type, Callable[[ConcurrentRun, Any], None]] = {
