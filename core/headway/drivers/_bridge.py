@@ -42,7 +42,7 @@ class Bridge:
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            run_until_stopped(loop)
         finally:
             loop.close()
 
@@ -54,6 +54,18 @@ class Bridge:
             loop, self._loop = self._loop, None
         if loop is not None:
             asyncio.run_coroutine_threadsafe(_end(loop), loop)
+
+
+def run_until_stopped(loop: asyncio.AbstractEventLoop) -> None:
+    """
+    Run a loop until it is stopped, also when a task that user code made would end it.
+    """
+    while True:
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit):
+            continue  # whoever awaits the task is told, too
+        return
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import attrs
 
+from headway.drivers._bridge import run_until_stopped
 from headway.machine import Abort, Call, Resume
 
 StepWork: TypeAlias = Resume | Abort
@@ -213,22 +214,10 @@ def _new_loop() -> asyncio.AbstractEventLoop:
 def _serve_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
-        while not _ran(loop):
-            pass
+        run_until_stopped(loop)
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()
-
-
-def _ran(loop: asyncio.AbstractEventLoop) -> bool:
-    """
-    Run a loop until it is stopped; False when a task that user code made left it.
-    """
-    try:
-        loop.run_forever()
-    except (KeyboardInterrupt, SystemExit):  # asyncio hands it to whoever awaits the task, too
-        return False
-    return True
 
 
 @attrs.define(eq=False)
