@@ -90,7 +90,6 @@ class ConcurrentRun:
     _is_told: bool = attrs.field(init=False)
     _coroutines: frozenset[str] = attrs.field(init=False)
     _sleeps_until: float = attrs.field(default=0.0, init=False)
-    _asked: bool = attrs.field(default=False, init=False)
     _over: bool = attrs.field(default=False, init=False)
     _broken: BaseException | None = attrs.field(default=None, init=False)
 
@@ -115,9 +114,9 @@ class ConcurrentRun:
         """
         with self._waker:
             try:
+                self._notify(Notify(self.engine.opening))
+                self._post(started)
                 with interrupt.asking(self._ask):
-                    self._notify(Notify(self.engine.opening))
-                    self._post(started)
                     self._keep_time()
                     self._wait_for_observers()
             finally:
@@ -128,16 +127,13 @@ class ConcurrentRun:
             raise self._broken
 
     def _ask(self) -> None:
-        self._asked = True
+        # Only left there, since a signal handler may find its own thread feeding the machine.
+        self._arrivals.append((Stop(self.now(), "interrupted"), None, NO_CALL))
         self._waker.wake()
 
     def _keep_time(self) -> None:
-        told = False
         while not self._over:
-            if self._asked and not told:
-                told = True
-                self._post(Stop(self.now(), "interrupted"))
-            elif self._is_due():
+            if self._is_due():
                 self._post(Tick(self.now()))
             else:
                 self._waker.wait(self._sleeps_until - self.now())
