@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headway import arun, run
+from headway import Measure, arun, run
 from headway.contracts import Outcome
 from headway.testing import ToyDomain
 
@@ -235,7 +235,7 @@ def test_an_observer_that_raises_what_no_run_survives(driver):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run(Hanging(), mode="sync", driver=driver, rounds=10**6, observers=[observer])
+        run(ToyDomain(noise=0.5), mode="sync", driver=driver, rounds=10**6, observers=[observer])
 
 
 class Leaving(CoroutineToy):
@@ -264,6 +264,46 @@ def test_a_task_of_the_domains_own_that_leaves_does_not_end_the_loop(driver):
     (failure,) = result.failures
     assert ("rollout", 1) == (failure.fault.where, failure.count)
     assert "SystemExit" in failure.fault.traceback
+
+
+class Unmeasured(ToyDomain):
+    """No state but the first is ever scored."""
+
+    def __init__(self):
+        super().__init__()
+        self.never = threading.Event()
+
+    def measure(self, state, task, *, rng):
+        if state != self.initial():
+            self.never.wait()
+        return ToyDomain.rollout(self, state, task, rng=rng).reward
+
+
+class Closing:
+    """Steps that note when they are closed."""
+
+    batch = 1
+
+    def __init__(self):
+        self.closed = threading.Event()
+
+    def step(self, cards, context):
+        try:
+            yield Measure((context.apply(cards[0].diff),), context.held_out)
+        except GeneratorExit:
+            self.closed.set()
+            raise
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_a_step_that_is_open_at_the_end_is_closed(driver):
+    """Not only when it is collected: a call that hangs keeps all of the run alive."""
+    domain, aggregator = Unmeasured(), Closing()
+    run(domain, driver=driver, aggregator=aggregator, max_seconds=0.5, shutdown_grace=0.1)
+    closed = aggregator.closed.wait(10)
+    domain.never.set()
+
+    assert closed
 
 
 class Fatal(ToyDomain):

@@ -113,9 +113,12 @@ class Lane(Generic[W]):
             try:
                 piece = self.waiting.popleft()
             except IndexError:
-                if not self._tokens.get():
+                if self._tokens.get():
+                    self._called = False  # before it looks: what comes from now on calls again
+                elif self.waiting:
+                    self._tokens.put(False)  # for later: what waits comes first
+                else:
                     return None
-                self._called = False  # before it looks: what comes from now on calls again
             else:
                 if self.waiting:
                     self._call()
@@ -123,7 +126,8 @@ class Lane(Generic[W]):
 
     def end(self) -> None:
         """
-        Let all threads end that are idle, and the others once they come back.
+        Let all threads end that are idle, and the others once they come back; what waits is taken
+        before.
         """
         for _ in range(self.threads):
             self._tokens.put(False)

@@ -257,6 +257,7 @@ class LoopSteps:
 
     def end(self) -> None:
         """
-        Steps that wait are not gone on with.
+        What waits is taken before the loop ends.
         """
-        self.waiting.clear()
+        if self.waiting:
+            self.loop.soon(self._serve_all)

@@ -101,7 +101,7 @@ class ConcurrentRun:
             self._steps = LoopSteps(self._loop, self._advance)
         else:
             self._steps = Lane("steps", self._advance, self._refused, most=1)
-        self._places = (self._work, self._loop, self._steps, self._commits)
+        self._places = (self._work, self._steps, self._commits, self._loop)  # the loop ends last
         self._teller = Teller(self.engine.tell, self._waker.wake, self._break_off)
         self._is_told = self.engine.tell.wanted
         self._coroutines = self.engine.bench.coroutines
