@@ -70,11 +70,12 @@ class Aggregator(Protocol):
     """
     An optimizer: turns evidence cards into commits.
 
-    A step is a transaction on ``context.head`` and ``context.memory``.  Cards are leased to it; those that it neither
-    commits, consumes nor carries are ``discarded(worse)`` at its end.  A step that asked for
-    nothing has decided nothing: its cards go back to the buffer.  It may be abandoned and run again
-    at any request, so it has no effect but its requests and no memory but its arguments: what it
-    returns, or passes to ``Commit(memory=...)``, is its next ``context.memory``.
+    A step is a transaction on ``context.head`` and ``context.memory``.  Cards are leased to it;
+    those that it neither commits, consumes nor carries are ``discarded(worse)`` at its end.  A step
+    that asked for nothing has decided nothing: its cards go back to the buffer.  It may be
+    abandoned and run again at any request, so it has no effect but its requests and no memory but
+    its arguments: what it returns, or passes to ``Commit(memory=...)``, is its next
+    ``context.memory``.
 
     An aggregator may also have ``select(ticket, head, memory, rng) -> Work``, called when a ticket
     is admitted: quick, pure, and with no randomness but ``rng``.

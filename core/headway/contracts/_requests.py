@@ -106,8 +106,9 @@ class Commit:
     Make a candidate the new head.
 
     The request returns the new head, or does not return: when somebody else, or another open step,
-    moved the head first, the step is abandoned and run again on the head as it then is.  A candidate that equals the head
-    moves no version: its cards count as committed and the memory is kept.
+    moved the head first, the step is abandoned and run again on the head as it then is.  A
+    candidate that equals the head moves no version: its cards count as committed and the memory is
+    kept.
 
     Args:
         candidate: The artifact to commit.
