@@ -14,6 +14,7 @@ from headway.builtins._standard import StandardAggregator, better, conflict_free
 from headway.contracts import (
     Artifact,
     Card,
+    Carry,
     Commit,
     Consume,
     Measure,
@@ -40,7 +41,7 @@ def combine(artifact, *diffs):
     return Artifact(state)
 
 
-def play(cards, score, *, head=None, deterministic=True, **options):
+def play(cards, score, *, head=None, deterministic=True, quiet=False, **options):
     """
     What a step asks for beside its measurements, and those; the sum of a state's values decides.
     """
@@ -49,7 +50,7 @@ def play(cards, score, *, head=None, deterministic=True, **options):
         memory=None,
         held_out=HELD_OUT,
         deterministic=deterministic,
-        quiet=False,
+        quiet=quiet,
         rng=random.Random(0),
         step=1,
         combine=combine,
@@ -65,7 +66,8 @@ def play(cards, score, *, head=None, deterministic=True, **options):
                 answer = tuple(tuple(score(c.value, request)) for c in request.candidates)
                 continue
             asked.append(request)
-            answer = None
+            committed = isinstance(request, Commit)
+            answer = Snapshot(4, request.candidate) if committed else None
     except StopIteration:
         return asked, measured
 
@@ -167,16 +169,58 @@ def test_kept_cards_touch_nothing_in_common_and_nobody_goes_without_a_reason(dra
         assert any((c.delta or 0.0) >= (lost.delta or 0.0) for c in rivals)
 
 
-def test_what_helps_is_committed_together():
+def test_the_best_is_committed_and_what_else_helps_is_carried_over():
     """
-    The union of two cards that each help, and what does not help stays out.
+    The next step meets the others on the new head.
     """
-    cards = [card(0, {"a": 1}), card(1, {"b": -1}), card(2, {"c": 1})]
+    cards = [card(0, {"a": 1}), card(1, {"b": -9}), card(2, {"c": 2}), card(3, {"d": 1})]
     asked, measured = play(cards, total)
 
-    assert [Commit(Artifact({"a": 1, "c": 1}), (0, 2))] == asked
-    assert [4, 1] == [len(request.candidates) for request in measured]
+    assert [Carry((0, 3)), Commit(Artifact({"c": 2}), (2,))] == asked
+    assert [5] == [len(request.candidates) for request in measured]
     assert {(HELD_OUT, 1)} == {(request.tasks, request.draws) for request in measured}
+
+
+def test_what_was_carried_is_merged():
+    """
+    It helped before, so only the union is measured, beside each new card.
+    """
+    cards = [card(0, {"a": 1}, carried=True), card(1, {"b": 1}), card(2, {"c": 2}, carried=True)]
+    asked, measured = play(cards, total)
+
+    assert [Carry((1,)), Commit(Artifact({"a": 1, "c": 2}), (0, 2))] == asked
+    assert [3] == [len(request.candidates) for request in measured]
+
+
+def test_a_union_that_does_not_help_is_taken_apart():
+    """
+    What helped alone may hurt together, or help no more.
+    """
+
+    def rivals(state, request):
+        value = sum(state.values()) if len(state) < 2 else -5
+        return [float(value)] * len(request.tasks)
+
+    cards = [card(0, {"a": 1}, carried=True), card(1, {"b": 2}, carried=True)]
+    asked, measured = play(cards, rivals)
+
+    assert [Carry((0,)), Commit(Artifact({"b": 2}), (1,))] == asked
+    assert [2, 3] == [len(request.candidates) for request in measured]
+
+
+def test_the_last_step_leaves_nothing_that_helps():
+    """
+    Nobody would come back to what it carried, so it goes on from its own commit.
+    """
+    cards = [card(0, {"a": 1}), card(1, {"b": -9}), card(2, {"c": 2}), card(3, {"d": 1})]
+    asked, measured = play(cards, total, quiet=True)
+
+    assert [
+        Commit(Artifact({"c": 2}), (2,)),
+        Commit(Artifact({"c": 2, "a": 1}), (0,)),
+        Commit(Artifact({"c": 2, "a": 1, "d": 1}), (3,)),
+    ] == asked
+    assert Artifact({"c": 2}) == measured[1].candidates[0]
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
@@ -189,33 +233,15 @@ def test_a_tie_never_commits(deterministic):
     assert [] == asked
 
 
-def test_two_that_help_alone_and_hurt_together_are_not_merged():
+def test_the_better_is_committed_and_the_older_on_a_tie():
     """
-    The better of them is committed alone; on a tie the older one.
+    Cards that help alone are not merged before each of them was seen to help.
     """
+    best, _ = play([card(0, {"a": 1}), card(1, {"b": 2})], total)
+    tied, _ = play([card(0, {"a": 1}), card(1, {"b": 1})], total)
 
-    def rivals(state, request):
-        value = state.get("a", 0) + state.get("b", 0) if len(state) < 2 else -5
-        return [float(value)] * len(request.tasks)
-
-    best, _ = play([card(0, {"a": 1}), card(1, {"b": 2})], rivals)
-    tied, _ = play([card(0, {"a": 1}), card(1, {"b": 1})], rivals)
-
-    assert [Commit(Artifact({"b": 2}), (1,))] == best
-    assert [Commit(Artifact({"a": 1}), (0,))] == tied
-
-
-def test_a_union_that_is_no_better_than_the_best_is_not_committed():
-    """
-    A card that adds nothing to another one is left out.
-    """
-
-    def either(state, request):
-        return [float(bool(state))] * len(request.tasks)
-
-    asked, _ = play([card(0), card(1)], either)
-
-    assert [Commit(Artifact({"k0": 1}), (0,))] == asked
+    assert [Carry((0,)), Commit(Artifact({"b": 2}), (1,))] == best
+    assert [Carry((1,)), Commit(Artifact({"a": 1}), (0,))] == tied
 
 
 def test_contradictory_cards_are_consumed_as_conflicts():
@@ -250,7 +276,7 @@ def test_a_card_is_applied_to_its_own_parent():
     cards = [card(0, {"a": 1}, parent=parent), card(1, {"b": 1})]
     asked, measured = play(cards, total, head={"h": 1})
 
-    assert [Commit(Artifact({"p": 5, "a": 1}), (0,))] == asked
+    assert [Carry((1,)), Commit(Artifact({"p": 5, "a": 1}), (0,))] == asked
     assert [Artifact({"h": 1}), Artifact({"p": 5, "a": 1}), Artifact({"h": 1, "b": 1})] == [
         *measured[0].candidates
     ]

@@ -1,15 +1,18 @@
 """
 The standard aggregator: merges what helps and does not conflict.
 
-A step resolves conflicts, measures each card alone and the union of all against the head, on the
-same held-out tasks and draws, and commits the best of them that is better than the head.
+A step resolves conflicts and measures, all at once and against the head on the same held-out tasks
+and draws: each new card alone, and the union of those that helped before.  It commits the best of
+them that is better than the head, and carries the other cards that help over to the next step, which
+merges them.  So a step takes one measurement's time, and what does not help is measured once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from statistics import NormalDist, fmean, variance
+from typing import TypeAlias
 
 import attrs
 
@@ -17,13 +20,19 @@ from headway._checks import check_count, check_number
 from headway.contracts import (
     Artifact,
     Card,
+    Carry,
     Commit,
     Consume,
     Measure,
+    Scores,
+    Snapshot,
     Step,
     StepContext,
     touch_common,
 )
+
+Group: TypeAlias = tuple[Card, ...]
+"""Cards that are measured, and committed, together."""
 
 
 def conflict_free(cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
@@ -78,7 +87,7 @@ class StandardAggregator:
     """
 
     batch: int = 1
-    max_steps: int = 2
+    max_steps: int = 1
     draws: int = 4
     accept_level: float = 0.05
 
@@ -95,41 +104,59 @@ class StandardAggregator:
         kept, clashing = conflict_free(cards)
         if clashing:
             yield Consume(clashing, "conflict")
-        singles = [context.apply(card.diff, onto=card.parent) for card in kept]
-        same = [
-            c for c, single in zip(kept, singles, strict=True) if single == context.head.artifact
-        ]
+        head = context.head.artifact
+        same = [card for card in kept if _merged((card,), head, context) == head]
         if same:
             yield Consume(same, "duplicate")
-            singles = [s for s in singles if s != context.head.artifact]
             kept = tuple(card for card in kept if card not in same)
-        if kept:
-            yield from self._merge(kept, singles, context)
+        yield from self._merge(kept, context)
 
-    def _merge(
-        self, cards: Sequence[Card], singles: Sequence[Artifact], context: StepContext
-    ) -> Step:
+    def _merge(self, cards: Sequence[Card], context: StepContext) -> Step:
         draws = 1 if context.deterministic else self.draws
         level = None if context.deterministic else self.accept_level
-        head = context.head.artifact
-        scores = yield Measure((head, *singles), context.held_out, draws)
-        base = scores[0]
-        ranked = sorted(
-            (
-                (-fmean(row), card.number, card, single, row)
-                for card, single, row in zip(cards, singles, scores[1:], strict=True)
-                if better(row, base, level)
-            ),
-            key=lambda entry: entry[:2],
-        )
-        if not ranked:
-            return
-        helping = sorted((entry[2] for entry in ranked), key=lambda c: c.number)
-        _, _, best_card, best, best_row = ranked[0]
-        winners: Sequence[Card] = (best_card,)
-        if len(helping) > 1 and all(card.parent is None for card in helping):
-            union = context.apply(*(card.diff for card in helping))
-            row = (yield Measure((union,), context.held_out, draws))[0]
-            if fmean(row) > fmean(best_row) and better(row, base, level):
-                winners, best = helping, union
-        yield Commit(best, winners)
+        head: Artifact = context.head.artifact
+        groups: list[Group] = _groups(cards)
+        while groups:
+            candidates = [_merged(group, head, context) for group in groups]
+            scores: Scores = yield Measure((head, *candidates), context.held_out, draws)
+            rows = list(zip(groups, candidates, scores[1:], strict=True))
+            helping = [row for row in rows if better(row[2], scores[0], level)]
+            last = groups[-1]
+            if len(last) > 1 and rows[-1] not in helping:
+                groups = [*groups[:-1], *_alone(last)]  # what is known by now costs nothing again
+                continue
+            if not helping:
+                return
+            winners, best, _ = min(helping, key=_rank)
+            late = [card for group, *_ in helping for card in group if card not in winners]
+            if late and not context.quiet:
+                yield Carry(late)
+            published: Snapshot = yield Commit(best, winners)
+            head = published.artifact
+            groups = _alone(late) if context.quiet else []  # the last step is the last chance
+
+
+def _rank(measured: tuple[Group, Artifact, tuple[float, ...]]) -> tuple[float, int, int]:
+    """
+    The best first; on a tie fewer cards, then older ones.
+    """
+    group, _, row = measured
+    return (-fmean(row), len(group), group[0].number)
+
+
+def _groups(cards: Sequence[Card]) -> list[Group]:
+    """
+    What is measured: each new card alone; those that were carried have helped alone, so together.
+    """
+    known = tuple(card for card in cards if card.carried and card.parent is None)
+    if len(known) < 2:  # noqa: PLR2004 - a union takes two
+        return _alone(cards)
+    return [*_alone(card for card in cards if card not in known), known]
+
+
+def _alone(cards: Iterable[Card]) -> list[Group]:
+    return [(card,) for card in cards]
+
+
+def _merged(group: Sequence[Card], head: Artifact, context: StepContext) -> Artifact:
+    return context.apply(*(card.diff for card in group), onto=group[0].parent or head)

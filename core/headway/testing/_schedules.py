@@ -341,7 +341,7 @@ def _audit(engine: Engine, schedule: Schedule) -> Auditor:
         engine=engine,
         gate=schedule.gate,
         alpha=schedule.alpha if bounded else None,
-        carried=schedule.carry_limit if schedule.erratic else 0,
+        carried=schedule.carry_limit,
     )
     handle = engine.machine.handle
 
