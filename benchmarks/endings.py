@@ -20,6 +20,8 @@ LIMIT, GRACE = 0.5, 0.3
 """Seconds of ``max_seconds`` and ``shutdown_grace``."""
 
 MOST_LATE = 0.5
+MOST_BEGUN = 0.1
+"""Seconds after a signal was sent by which it has stopped the run: no call begins later."""
 MOST_EXIT = 1.0
 LEAST_OTHERS = 0.95
 WORKERS = 8
@@ -68,7 +70,13 @@ def signalled(driver, way, number, hangs):
     result = run(domain, driver=driver, patience=10**9, shutdown_grace=GRACE)
     late = monotonic() - sent[0] - GRACE
     begun = max(domain.begun) - sent[0]
-    return {"late": late, "sent": sent[0], "begun": begun, "stop": result.stop_reason}
+    return {
+        "late": late,
+        "sent": sent[0],
+        "begun": begun,
+        "interrupted": result.stop_reason == "interrupted" and begun <= MOST_BEGUN,
+        "whole": result.rollouts == sum(result.completions.values()),
+    }
 
 
 def steady(driver, way, place, workers, seconds):
@@ -127,6 +135,8 @@ class Endings:
             yield f"the others made {others:.3f}"
         if not all(run.get("whole", True) for run in runs):
             yield "tickets are missing"
+        if not all(run.get("interrupted", True) for run in runs):
+            yield "a call began after the stop, or nothing stopped"
         if not all(run.get("reached", True) for run in runs):
             yield "the call was not reached"
 

@@ -17,13 +17,13 @@ from harness.tables import Table, add_common, end, mid
 WORKERS = {"asyncio": 4000, "threads": 1000}
 EFFICIENCY = {"asyncio": 0.95, "threads": 0.87}
 MEMORY = {"asyncio": 80.0}
-GRACE = 2.0
-"""Seconds that a run may go on after ``max_seconds``: the default of ``shutdown_grace``."""
+MOST_LATE = 0.5
+"""Seconds after ``max_seconds`` by which a run has returned: no commit is on its way there."""
 
 
 def misses(driver, ended_early, efficiency, memory, late):
     if ended_early:
-        if late > GRACE:
+        if late > MOST_LATE:
             yield f"{late:.2f} s late"
         return
     if efficiency < EFFICIENCY[driver]:

@@ -31,6 +31,8 @@ WARM = 4
 SHARES = (1.0, 0.1)
 LEAST = 0.9
 MOST_STALE = 0.1
+MOST_SILENT = 3
+"""Measurements' lengths at the end of a run in which no card is decided: more is a stall."""
 
 
 def eval_slots(workers):
@@ -85,6 +87,7 @@ def searched(driver, workers, share, seconds, lengths, seed=0, validate=False):
     times = Counter(domain.measured).values()
     return {
         "decided": rate(watch.decided, steady, limit, burst=seconds / 20),
+        "stalled": limit - max(watch.decided, default=0.0) > MOST_SILENT * seconds,
         "rollouts": sum(steady <= now <= limit for now in watch.rollouts) / (limit - steady),
         "stale": result.stale_rate(),
         "twice": sum(number > 1 for number in times),
@@ -114,6 +117,8 @@ def misses(share, runs, most_decided, simulated, broken):
         yield f"rollouts {rollouts:.1f} < {LEAST} x {simulated['rollouts']:.1f}"
     if mid(runs, "stale") >= MOST_STALE:
         yield "stale"
+    if share == 1 and any(run["stalled"] for run in runs):
+        yield "no card was decided at the end"
     if any(run["twice"] for run in runs):
         yield "measured twice"
     if broken:

@@ -326,13 +326,13 @@ def test_the_lag_gate_keeps_its_bounds_at_every_instant(options, durations, aggr
 @given(options=barrier, durations=laws, aggregator=aggregators, domain=domains)
 def test_the_barrier_keeps_its_bounds_at_every_instant(options, durations, aggregator, domain):
     """
-    No more than a round of work, every base the head.
+    No more than a round of work, every base the head; a carried card meets it one commit later.
     """
     _, machine = simulate(domain, durations, mode="sync", aggregator=aggregator, **options)
 
     assert ended_well(machine, aggregator), machine.error
     if isinstance(aggregator, StandardAggregator):
-        assert {0} >= set(machine.statistics().eta_histogram)
+        assert {0, 1} >= set(machine.statistics().eta_histogram)
 
 
 @quietly

@@ -120,8 +120,11 @@ class ConcurrentRun:
                     self._keep_time()
                     self._wait_for_observers()
             finally:
-                with self._lock:
-                    self._end()
+                # A look-up that hangs holds the lock; who asks twice to be let go is let go.
+                held = self._lock.acquire(timeout=LINGER)
+                self._end()
+                if held:
+                    self._lock.release()
             self._loop.join(LINGER)
         if self._broken is not None:
             raise self._broken
@@ -217,7 +220,8 @@ class ConcurrentRun:
         self._end()
 
     def _refused(self, error: RuntimeError) -> None:
-        text = f"{error}; {self._work.threads} threads are too many here: lower n_workers or slots"
+        threads = threading.active_count()
+        text = f"{error}; {threads} threads run already: lower n_workers or slots, or take asyncio"
         fault = Fault(where="driver", type=type(error).__name__, message=text)
         self._post(Stop(self.now(), "error", fault))
 
