@@ -16,6 +16,7 @@ from headway.builtins._standard import StandardAggregator
 from headway.contracts import (
     Artifact,
     Card,
+    Carry,
     Commit,
     Consume,
     Decision,
@@ -77,11 +78,22 @@ class Unpunctual(ToyDomain):
         NEVER.wait(min(MOST_SECONDS, SECONDS_A_UNIT * self.law.draw(mark)))
 
 
+class Decisive(StandardAggregator):
+    """
+    The standard aggregator, letting go of what it would carry over: a round then ends with its step.
+    """
+
+    def step(self, cards, context):
+        step, answer = super().step(cards, context), None
+        while (request := ask(step, answer)) is not None:
+            answer = None if isinstance(request, Carry) else (yield request)
+
+
 def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be read from top to end
     """
     The loop that sync mode stands for: roll a round out, then let one step decide its cards.
     """
-    aggregator, sampler, digest = StandardAggregator(), ShuffledEpochs(), RunDigest()
+    aggregator, sampler, digest = Decisive(), ShuffledEpochs(), RunDigest()
     splits, steps, number = domain.tasks(), 0, 0
     tasks = {task.id: task for task in (*splits.train, *splits.held_out)}
     head = Snapshot(0, Artifact(domain.initial()))
@@ -194,6 +206,7 @@ def sync(domain, round_size, **options):
         seed=SEED,
         round_size=round_size,
         rounds=ROUNDS,
+        aggregator=Decisive(),
         **options,
     )
 
