@@ -129,7 +129,7 @@ class LagGate:
     max_wait_rounds: int = 1
     resync: Literal["commit", "lag"] = "commit"
     capacity: int = attrs.field(init=False)
-    """The bound: the most tickets in flight and undecided cards together."""
+    """The most tickets in flight and undecided cards together."""
 
     def __attrs_post_init__(self) -> None:
         check_count("n_workers", self.n_workers, 1)

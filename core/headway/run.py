@@ -69,7 +69,7 @@ async def arun(
     Raises:
         UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
-        CancelledError: the caller was cancelled.
+        asyncio.CancelledError: the caller was cancelled.
     """
     from headway.drivers.awaited import on_a_thread
 
