@@ -187,7 +187,7 @@ class Barrier:
     """
     The synchronous gate: one round of tickets, all from one head, then one sweep.
 
-    Bound: ``in flight + undecided <= round_size``, and every base is the head.  Proof: a window
+    Bound: ``in flight + undecided <= round_size``, and every new base is the head.  Proof: a window
     admits at most ``round_size`` tickets, none while a sweep is open or a new card waits; each ends
     in at most one card; the head moves only inside a sweep.
 
