@@ -94,6 +94,8 @@ def test_whoever_changes_something_and_wakes_is_seen(waker):
     for thread in threads:
         thread.join()
 
+    assert [each] * 4 == counts
+
 
 def test_a_signal_before_the_wait_ends_it(waker, handled):
     """

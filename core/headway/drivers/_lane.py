@@ -23,6 +23,8 @@ W = TypeVar("W")
 @attrs.define(eq=False)
 class Lane(Generic[W]):
     """
+    Threads, and the pieces of work that wait for them.
+
     Guarantee: a piece that was put in is taken at once, unless ``most`` threads are busy.
 
     ``put``, ``ended`` and ``lose`` are called with the owner's lock held, ``nudge`` without it.
