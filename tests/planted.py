@@ -19,8 +19,9 @@ from headway.drivers._recovery import Recovery
 from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
 from headway.machine import Tick, _validate
+from headway.machine._answers import Answers
 from headway.machine._budget import Budget
-from headway.machine._machine import _TRANSITIONS, Machine
+from headway.machine._machine import _TRANSITIONS
 from headway.machine._measuring import Measuring
 from headway.machine._requests import Requests
 from headway.machine._slots import Slots
@@ -169,10 +170,10 @@ def duplicate_frees_a_slot(patch):
         return ended
 
     def late(self, event):
-        self._state.slots.end(event.call)
+        self.state.slots.end(event.call)
 
     patch.setattr(Slots, "end", end)
-    patch.setattr(Machine, "_late", late)
+    patch.setattr(Answers, "_late", late)
 
 
 def slot_is_counted_twice(patch):

@@ -11,7 +11,8 @@ Phases: ``new`` until ``Started``; ``running``; ``draining`` after a stop on a w
 was paid for is still decided; ``halting`` after any other stop, when what is in flight is given up;
 ``scoring`` while the final scores are taken; ``finished``.
 
-What a free slot goes to stands in ``_filling``.
+What a free slot goes to stands in ``_filling``, what an answer leads to in ``_answers``, and how a run
+ends in ``_ending``.
 """
 
 from __future__ import annotations
@@ -21,18 +22,13 @@ from math import inf
 from typing import Any, get_args
 
 from headway.backpressure import Backpressure
-from headway.contracts import CompletionKind, Fault, Request, RunFinished, Snapshot
+from headway.contracts import Fault, Request, Snapshot
 from headway.errors import IllegalEventError, InvariantError
 from headway.gate import Gate
-from headway.machine._calls import (
-    ANSWERS,
-    Call,
-    CommitCall,
-    MeasureCall,
-    RebaseCall,
-    TicketCall,
-)
+from headway.machine._answers import Answers
+from headway.machine._calls import ANSWERS, Call
 from headway.machine._config import STOPS_UNSCORED, MachineConfig
+from headway.machine._ending import Ending
 from headway.machine._events import (
     Done,
     Event,
@@ -45,9 +41,8 @@ from headway.machine._events import (
     Yielded,
 )
 from headway.machine._filling import Filling
-from headway.machine._instructions import Finish, Instruction, Notify
+from headway.machine._instructions import Instruction
 from headway.machine._lookups import Lookups
-from headway.machine._measuring import Requester
 from headway.machine._open import OpenSweep
 from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
@@ -60,9 +55,6 @@ from headway.merger import Merger
 
 MOST_TRANSITIONS = 20_000
 """One event is never followed by this many transitions; a loop is a fault of Headway's own."""
-
-_GIVEN_UP: dict[str, CompletionKind] = {"max_seconds": "abandoned", "interrupted": "abandoned"}
-"""How tickets end that a halting stop finds in flight; ``cancelled`` for the other reasons."""
 
 
 class Machine:
@@ -97,6 +89,12 @@ class Machine:
         self._sweeps = Sweeps(self._state)
         self._requests = Requests(self._state, self._sweeps)
         self._scoring = Scoring(self._state)
+        self._answers = Answers(
+            self._state, self._tickets, self._sweeps, self._requests, self._scoring
+        )
+        self._ending = Ending(
+            self._state, self._tickets, self._sweeps, self._requests, self._scoring
+        )
         self._filling = Filling(self._state, self._tickets, self._sweeps, self._scoring)
         self._wake_at: float | None = None
 
@@ -233,7 +231,7 @@ class Machine:
         state.now = max(state.now, event.now)
         lapsed = self._wake_at is not None and self._wake_at <= state.now
         if lapsed:
-            self._let_go()
+            self._lapse()
         state.still = False
         _TRANSITIONS[type(event)](self, event)
         if lapsed or not state.still or self._filling.fill() or not state.slots.running:
@@ -260,7 +258,7 @@ class Machine:
             raise IllegalEventError(f"call {event.call} was never made")
 
     def _check_done(self, event: Done) -> None:
-        call = self._state.slots.running.get(event.call) or self._outstanding(event.call)
+        call = self._answers.outstanding(event.call)
         if call is None:
             self._check_failed(event)
         elif not isinstance(event.value, ANSWERS[call.kind]):
@@ -281,14 +279,6 @@ class Machine:
                 f"{step.awaiting}; request {event.n} can't come"
             )
 
-    def _outstanding(self, call: int) -> Call | None:
-        running = self._state.slots.running.get(call)
-        if running is not None:
-            return running
-        committing = self._sweeps.committing
-        commit = None if committing is None else committing.step.commit
-        return commit if commit is not None and commit.id == call else None
-
     # ------------------------------------------------------------------ one event each
 
     def _started(self, event: Started) -> None:
@@ -300,70 +290,10 @@ class Machine:
         self._scoring.begin()
 
     def _done(self, event: Done) -> None:
-        call = self._state.slots.end(event.call) or self._outstanding(event.call)
-        if call is None:
-            self._late(event)
-            return
-        value: Any = event.value
-        if isinstance(call, TicketCall):
-            self._tickets.done(call.ticket.number, value, ripe=self._ripe)
-        elif isinstance(call, MeasureCall):
-            self._scoring.ended(call.id, scored=True)
-            ready = self._state.measuring.done(call.id, value)
-            self._state.still = not (ready or self._ripe)
-            self._scored(ready)
-        elif isinstance(call, RebaseCall):
-            self._sweeps.rebased(call.id, value)
-        else:
-            self._requests.committed(value)
-
-    @property
-    def _ripe(self) -> bool:
-        """
-        Whether there are cards that a sweep may take before long.
-        """
-        state = self._state
-        return bool(state.buffer.leasable) and len(self._sweeps.open) < state.config.max_steps
-
-    def _late(self, event: Done) -> None:
-        self._state.tally.late += 1
-        if isinstance(event.value, float):
-            self._state.measuring.late(event.call, event.value)
-
-    def _scored(self, requesters: list[Requester]) -> None:
-        for requester in requesters:
-            if requester[0] in ("step", "verify"):
-                self._sweeps.measured(requester)
-            else:
-                self._scoring.measured(requester)
+        self._answers.done(event)
 
     def _failed(self, event: Failed) -> None:
-        call = self._state.slots.end(event.call) or self._outstanding(event.call)
-        if call is None:
-            self._state.tally.late += 1
-            return
-        self._give_up_call(call, event.fault, "invalid" if event.invalid else "failed")
-
-    def _give_up_call(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
-        if isinstance(call, TicketCall):
-            self._tickets.failed(call.ticket.number, completion, fault)
-            return
-        if isinstance(call, CommitCall):
-            self._requests.commit_failed(fault)
-            return
-        sweeps, measuring = self._sweeps, self._state.measuring
-        rebase = isinstance(call, RebaseCall)
-        if sweeps.of_rebase(call.id) if rebase else measuring.wanted(call.id):
-            self._state.fault(fault)
-        if rebase:
-            sweeps.rebase_failed(call.id)
-            return
-        self._scoring.ended(call.id, scored=False)
-        for requester in measuring.failed(call.id, late=completion == "timeout"):
-            if requester[0] in ("step", "verify"):
-                sweeps.unmeasured(requester)
-            else:
-                self._scoring.unmeasured(requester, fault)
+        self._answers.failed(event)
 
     def _yielded(self, event: Yielded) -> None:
         if (sweep := self._speaker(event.step)) is not None:
@@ -390,23 +320,18 @@ class Machine:
 
     # ------------------------------------------------------------------ time
 
-    def _let_go(self) -> None:
+    def _lapse(self) -> None:
+        """
+        Let go of what is past its time; before the event, so that no call follows from it.
+        """
         state = self._state
-        while (call := state.slots.overdue(state.now)) is not None:
-            state.abandon(call.id)
-            fault = Fault(
-                where=call.kind,
-                type="Timeout",
-                message=f"no answer by its deadline ({call.kind} call {call.id})",
-                task=getattr(call, "task", None),
-            )
-            self._give_up_call(call, fault, "timeout")
+        self._answers.let_overdue_go()
         self._tickets.count_stragglers()
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
         if state.phase == "halting":
-            self._give_up()  # before the event, so that no call follows from it
+            self._ending.give_up()
 
     def _next_alarm(self) -> float | None:
         soonest = inf
@@ -448,7 +373,12 @@ class Machine:
         if self._state.halted_by in STOPS_UNSCORED:
             self._scoring.forgo()
         self._filling.fill()
-        return self._scoring.over and self._finish()
+        if self._scoring.over:
+            self._ending.finish()
+        return self._scoring.over
+
+    def _halt(self) -> bool:
+        return self._ending.halt()
 
     def _nothing(self) -> bool:
         return False
@@ -511,55 +441,7 @@ class Machine:
             text = "nothing runs and nothing can start"
             state.stop("stalled", Fault(where="gate", type="Stalled", message=text))
             return True
-        self._settle_all()
-        return self._to_scoring()
-
-    def _give_up(self) -> None:
-        """
-        Let go of all that is in flight, but for a commit on its way.
-        """
-        state = self._state
-        completion = _GIVEN_UP.get(state.halted_by or "", "cancelled")
-        for call in list(state.slots.running):
-            state.abandon(call)
-        self._tickets.give_up(completion)
-        self._sweeps.give_up()
-        state.measuring.abandon()
-        self._scoring.forgo()
-
-    def _halt(self) -> bool:
-        self._give_up()
-        if self._sweeps.committing is not None:
-            if not self._scoring.overtime():
-                return False
-            self._requests.commit_failed(
-                Fault(where="commit", type="Timeout", message="no answer within shutdown_grace")
-            )
-        self._settle_all()
-        return self._to_scoring()
-
-    def _settle_all(self) -> None:
-        state = self._state
-        for number in state.buffer.held:
-            state.decide(number, "settled", state.stop_reason or "")
-
-    def _to_scoring(self) -> bool:
-        state = self._state
-        state.phase = "scoring"
-        if state.halted_by not in STOPS_UNSCORED:
-            self._scoring.finish()
-        return True
-
-    def _finish(self) -> bool:
-        state = self._state
-        for call in list(state.slots.running):
-            state.abandon(call)
-        state.phase = "finished"
-        reason = state.stop_reason or ""
-        notice = RunFinished(
-            now=state.now, stop_reason=reason, version=state.head.version, digest=self.digest
-        )
-        state.out += [Notify(notice), Finish(reason)]
+        self._ending.settle()
         return True
 
 

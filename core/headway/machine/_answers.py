@@ -1,0 +1,130 @@
+"""
+What a call's answer, or the end of its time, leads to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from headway.contracts import CompletionKind, Fault
+from headway.machine._calls import Call, CommitCall, MeasureCall, RebaseCall, TicketCall
+from headway.machine._events import Done, Failed
+from headway.machine._measuring import Requester
+from headway.machine._requests import Requests
+from headway.machine._scoring import Scoring
+from headway.machine._state import State
+from headway.machine._sweeps import Sweeps
+from headway.machine._tickets import Tickets
+
+
+@attrs.define(eq=False)
+class Answers:
+    """
+    Hands each answer to whoever made the call.
+    """
+
+    state: State
+    tickets: Tickets
+    sweeps: Sweeps
+    requests: Requests
+    scoring: Scoring
+
+    def outstanding(self, call: int) -> Call | None:
+        """
+        A call that has not been answered; None when it is over.
+        """
+        running = self.state.slots.running.get(call)
+        if running is not None:
+            return running
+        committing = self.sweeps.committing
+        commit = None if committing is None else committing.step.commit
+        return commit if commit is not None and commit.id == call else None
+
+    def done(self, event: Done) -> None:
+        """
+        A call finished.
+        """
+        call = self.state.slots.end(event.call) or self.outstanding(event.call)
+        if call is None:
+            self._late(event)
+            return
+        value: Any = event.value
+        if isinstance(call, TicketCall):
+            self.tickets.done(call.ticket.number, value, ripe=self._ripe)
+        elif isinstance(call, MeasureCall):
+            self.scoring.ended(call.id, scored=True)
+            ready = self.state.measuring.done(call.id, value)
+            self.state.still = not (ready or self._ripe)
+            self._scored(ready)
+        elif isinstance(call, RebaseCall):
+            self.sweeps.rebased(call.id, value)
+        else:
+            self.requests.committed(value)
+
+    @property
+    def _ripe(self) -> bool:
+        """
+        Whether there are cards that a sweep may take before long.
+        """
+        state = self.state
+        return bool(state.buffer.leasable) and len(self.sweeps.open) < state.config.max_steps
+
+    def _late(self, event: Done) -> None:
+        self.state.tally.late += 1
+        if isinstance(event.value, float):
+            self.state.measuring.late(event.call, event.value)
+
+    def _scored(self, requesters: list[Requester]) -> None:
+        for requester in requesters:
+            if requester[0] in ("step", "verify"):
+                self.sweeps.measured(requester)
+            else:
+                self.scoring.measured(requester)
+
+    def failed(self, event: Failed) -> None:
+        """
+        A call failed.
+        """
+        call = self.state.slots.end(event.call) or self.outstanding(event.call)
+        if call is None:
+            self.state.tally.late += 1
+            return
+        self._give_up(call, event.fault, "invalid" if event.invalid else "failed")
+
+    def _give_up(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
+        if isinstance(call, TicketCall):
+            self.tickets.failed(call.ticket.number, completion, fault)
+            return
+        if isinstance(call, CommitCall):
+            self.requests.commit_failed(fault)
+            return
+        sweeps, measuring = self.sweeps, self.state.measuring
+        rebase = isinstance(call, RebaseCall)
+        if sweeps.of_rebase(call.id) if rebase else measuring.wanted(call.id):
+            self.state.fault(fault)
+        if rebase:
+            sweeps.rebase_failed(call.id)
+            return
+        self.scoring.ended(call.id, scored=False)
+        for requester in measuring.failed(call.id, late=completion == "timeout"):
+            if requester[0] in ("step", "verify"):
+                sweeps.unmeasured(requester)
+            else:
+                self.scoring.unmeasured(requester, fault)
+
+    def let_overdue_go(self) -> None:
+        """
+        Give up the calls whose deadline has come.
+        """
+        state = self.state
+        while (call := state.slots.overdue(state.now)) is not None:
+            state.abandon(call.id)
+            fault = Fault(
+                where=call.kind,
+                type="Timeout",
+                message=f"no answer by its deadline ({call.kind} call {call.id})",
+                task=getattr(call, "task", None),
+            )
+            self._give_up(call, fault, "timeout")
