@@ -156,6 +156,7 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         held_out=tuple(task.id for task in splits.held_out),
         test=tuple(task.id for task in splits.test),
         deterministic=domain.deterministic,
+        reward_range=domain.reward_range,
         solved=domain.solved,
         n_workers=options.n_workers,
         slots=options.capacity,

@@ -29,7 +29,17 @@ from headway.contracts._protocols import (
     TaskBook,
     Verdict,
 )
-from headway.contracts._requests import KEEP, Carry, Commit, Consume, Measure, Request, Scores
+from headway.contracts._requests import (
+    KEEP,
+    Carry,
+    Commit,
+    Compare,
+    Comparison,
+    Consume,
+    Measure,
+    Request,
+    Scores,
+)
 from headway.contracts._values import (
     COMPLETIONS,
     DISCARD_REASONS,
@@ -66,6 +76,8 @@ __all__ = [
     "Carry",
     "Commit",
     "Committed",
+    "Compare",
+    "Comparison",
     "CompletionKind",
     "Consume",
     "Decision",

@@ -3,14 +3,15 @@ What an aggregator's step may ask for.
 
 A step yields one of these and is resumed with its answer:
 
-========================================  ========================================================
-request                                   answer
-========================================  ========================================================
-``Measure(candidates, tasks, draws)``     one row of scores per candidate, in order (task, draw)
-``Commit(candidate, cards, memory)``      the new head, a ``Snapshot``; or it does not return
-``Consume(cards, reason)``                None
-``Carry(cards)``                          None
-========================================  ========================================================
+==========================================  ======================================================
+request                                     answer
+==========================================  ======================================================
+``Measure(candidates, tasks, draws)``       one row of scores per candidate, in order (task, draw)
+``Compare(reference, candidates, tasks)``   a ``Comparison``: who beats the reference, who is best
+``Commit(candidate, cards, memory)``        the new head, a ``Snapshot``; or it does not return
+``Consume(cards, reason)``                  None
+``Carry(cards)``                            None
+==========================================  ======================================================
 """
 
 from __future__ import annotations
@@ -101,6 +102,44 @@ class Measure:
 
 
 @attrs.frozen
+class Compare:
+    """
+    Find out which candidates beat a reference on tasks, with one draw each.
+
+    It is for deterministic rewards.  The answer is a ``Comparison`` of the mean rewards, given as soon
+    as no value of a missing score could change it; what is not needed any more is not measured.  Else
+    as ``Measure``.
+
+    Args:
+        reference: What the candidates are held against, mostly ``context.head``.
+        candidates: Artifacts or snapshots.
+        tasks: Task ids.
+
+    Raises:
+        TypeError: the reference, a candidate or a task id is of another type.
+    """
+
+    reference: Artifact = attrs.field(converter=_artifact)
+    candidates: tuple[Artifact, ...] = attrs.field(converter=_artifacts)
+    tasks: tuple[str, ...] = attrs.field(converter=_task_ids)
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """
+    The answer to ``Compare``.  A tie beats nothing.
+
+    Args:
+        best: The candidate with the highest mean of those that beat the reference, the first of equal
+            ones, counted from 0; None when none does.
+        better: All that beat the reference, in their order.
+    """
+
+    best: int | None
+    better: tuple[int, ...]
+
+
+@attrs.frozen
 class Commit:
     """
     Make a candidate the new head.
@@ -150,6 +189,6 @@ class Carry:
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
 
 
-Request: TypeAlias = Measure | Commit | Consume | Carry
+Request: TypeAlias = Measure | Compare | Commit | Consume | Carry
 Scores: TypeAlias = tuple[tuple[float, ...], ...]
 """The answer to ``Measure``: one row a candidate."""

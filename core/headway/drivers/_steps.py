@@ -17,6 +17,7 @@ from headway.contracts import (
     Artifact,
     Carry,
     Commit,
+    Compare,
     Consume,
     Domain,
     Fault,
@@ -151,6 +152,10 @@ def _settled(request: Any) -> Request:
     """
     if isinstance(request, Measure):
         digests = [candidate.digest for candidate in request.candidates]
+        assert all(digests)
+        return request
+    if isinstance(request, Compare):
+        digests = [candidate.digest for candidate in (request.reference, *request.candidates)]
         assert all(digests)
         return request
     if isinstance(request, Commit):

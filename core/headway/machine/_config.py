@@ -38,6 +38,7 @@ class MachineConfig:
         held_out: The ids of the held-out tasks.
         test: The ids of the test tasks, scored once at the end.
         deterministic: Whether one draw a score is enough.
+        reward_range: The lowest and the highest reward that is valid.
         solved: A rollout with at least this reward needs no proposal.
         n_workers: Rollouts at once.
         slots: Calls at once, in all.
@@ -69,6 +70,7 @@ class MachineConfig:
     held_out: tuple[str, ...]
     test: tuple[str, ...] = ()
     deterministic: bool = True
+    reward_range: tuple[float, float] = (0.0, 1.0)
     solved: float = 1.0
     n_workers: int = 4
     slots: int = 12

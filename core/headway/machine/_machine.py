@@ -424,9 +424,15 @@ class Machine:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
-        elif not self._tickets.flights and self._tickets.nothing_left():
+        elif not self._tickets.flights and self._tickets.nothing_left() and not self._follows():
             state.stop("exhausted")
         return not state.running
+
+    def _follows(self) -> bool:
+        """
+        Whether a head is being held against the target, which may end the run for a better reason.
+        """
+        return self._scoring.following and len(self._state.slots.running) > 0
 
     def _rest(self) -> bool:
         """

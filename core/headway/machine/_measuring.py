@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from math import fsum
 from typing import TypeAlias
 
 import attrs
 
-from headway.contracts import Artifact, Scores
+from headway.contracts import Artifact, Comparison, Scores
 from headway.errors import InvariantError
+from headway.machine._ranking import Ranking
 
 Key: TypeAlias = tuple[str, str, int]
 """(content digest, task, draw)."""
@@ -51,12 +53,28 @@ class Item:
 class Wanted:
     """
     What a requester asked for.
+
+    Args:
+        ranking: What has been found out, when the question is who beats the first candidate.
     """
 
     candidates: tuple[Artifact, ...]
     tasks: tuple[str, ...]
     draws: range
     missing: int = 0
+    ranking: Ranking | None = None
+
+    def arrived(self, key: Key, score: float) -> bool:
+        """
+        Take one score in; True when no more of them are needed.
+        """
+        self.missing -= 1
+        if self.ranking is None:
+            return self.missing == 0
+        for row, artifact in enumerate(self.candidates):
+            if artifact.digest == key[0]:
+                self.ranking.arrived(row, score)
+        return self.ranking.answer is not None
 
 
 @attrs.define(eq=False)
@@ -100,6 +118,34 @@ class Measuring:
         self._wanted[requester] = wanted
         return wanted.missing == 0
 
+    def compare(
+        self,
+        requester: Requester,
+        candidates: Iterable[Artifact],
+        tasks: Iterable[str],
+        reward_range: tuple[float, float],
+    ) -> bool:
+        """
+        Ask who beats the first candidate, by one draw a task; True when that is known already.
+        """
+        wanted = Wanted(tuple(candidates), tuple(tasks), range(1))
+        self._wanted[requester] = wanted
+        ranking = wanted.ranking = Ranking(*reward_range)
+        rows = [self._memo.get(artifact.digest, {}) for artifact in wanted.candidates]
+        for row in rows:
+            known = [row[task, 0] for task in wanted.tasks if (task, 0) in row]
+            ranking.add(len(wanted.tasks), known)
+        if ranking.answer is not None:
+            return True
+        # Where the reference is low there is most to gain, so those tasks settle most.
+        order = sorted(wanted.tasks, key=lambda task: rows[0].get((task, 0), reward_range[1]))
+        for artifact, row in [*zip(wanted.candidates, rows, strict=True)][::-1]:
+            for task in order:
+                if (task, 0) not in row:
+                    key = (artifact.digest, task, 0)
+                    self._want_one(requester, wanted, artifact, key, self._queue)
+        return False
+
     def _want_one(
         self,
         requester: Requester,
@@ -118,6 +164,22 @@ class Measuring:
         if requester not in item.waiters:
             item.waiters.add(requester)
             wanted.missing += 1
+
+    def compared(self, requester: Requester) -> tuple[Comparison, list[int]] | None:
+        """
+        The answer to a comparison, and the running calls that it makes moot; None when the requester
+        asked for scores.
+
+        What is being measured of the winner, or of the reference when there is none, goes on: the next
+        comparison needs it.
+        """
+        wanted = self._wanted[requester]
+        if wanted.ranking is None:
+            return None
+        answer = wanted.ranking.answer
+        assert answer is not None
+        kept = wanted.candidates[0 if answer.best is None else answer.best + 1]
+        return answer, self.drop(requester, kept.digest)
 
     def take(self, requester: Requester) -> Scores:
         """
@@ -169,13 +231,8 @@ class Measuring:
         item = self._by_call.pop(call)
         del self._items[item.key]
         self.remember(item.key, score)
-        ready: list[Requester] = []
-        for requester in sorted(item.waiters):
-            wanted = self._wanted[requester]
-            wanted.missing -= 1
-            if wanted.missing == 0:
-                ready.append(requester)
-        return ready
+        wanted = self._wanted
+        return [r for r in sorted(item.waiters) if wanted[r].arrived(item.key, score)]
 
     def remember(self, key: Key, score: float) -> None:
         """
@@ -239,9 +296,10 @@ class Measuring:
         if key is not None and key not in self._items and self.score(key) is None:
             self.remember(key, score)
 
-    def drop(self, requester: Requester) -> list[int]:
+    def drop(self, requester: Requester, kept: str = "") -> list[int]:
         """
-        Forget a requester; returns the running calls that nobody waits for any more.
+        Forget a requester; returns the running calls that nobody waits for any more, but for those
+        that measure the artifact whose digest is ``kept``.
         """
         if self._wanted.pop(requester, None) is None:
             return []
@@ -252,7 +310,7 @@ class Measuring:
                 continue
             if item.call is None:
                 self._unqueue(item)
-            else:
+            elif item.key[0] != kept:
                 item.cancelled = True
                 moot.append(item.call)
         return sorted(moot)
@@ -290,6 +348,13 @@ class Measuring:
                 more.append(score)
             total += sum(more) / len(more)
         return total / len(tasks)
+
+    def at_most(self, artifact: Artifact, tasks: Sequence[str], high: float) -> float:
+        """
+        The highest mean of the first draws that an artifact can have on tasks, as far as is known.
+        """
+        scores = self._memo.get(artifact.digest, {})
+        return fsum(scores.get((task, 0), high) for task in tasks) / len(tasks)
 
     def score(self, key: Key) -> float | None:
         """

@@ -14,6 +14,7 @@ from headway.contracts import (
     KEEP,
     Commit,
     Committed,
+    Compare,
     Consume,
     Fault,
     HeadMoved,
@@ -65,6 +66,8 @@ class Requests:
         step.asked = True
         if isinstance(request, Measure):
             self._measure(step, request)
+        elif isinstance(request, Compare):
+            self._compare(step, request)
         elif isinstance(request, Commit):
             self._commit(sweep, request)
         elif isinstance(request, Consume):
@@ -76,11 +79,12 @@ class Requests:
             self.sweeps.answer(step, None)
 
     def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
-        if isinstance(request, Measure):
+        if isinstance(request, Measure | Compare):
             known = {*self.state.config.held_out, *self.state.config.train}
             strange = [task for task in request.tasks if task not in known]
             if strange or not request.tasks or not request.candidates:
-                return f"Measure names no task or candidate, or the unknown task {strange[:1]}"
+                kind = type(request).__name__
+                return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
             return None
         strange_cards = [n for n in request.cards if n not in sweep.survivors]
         if strange_cards or len(set(request.cards)) < len(request.cards):
@@ -93,6 +97,15 @@ class Requests:
         requester = ("step", step.number)
         draws = range(request.draws)
         if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
+            self.sweeps.measured(requester)
+
+    def _compare(self, step: OpenStep, request: Compare) -> None:
+        step.awaiting = "measure"
+        requester = ("step", step.number)
+        candidates = (request.reference, *request.candidates)
+        state = self.state
+        reward_range = state.config.reward_range
+        if state.measuring.compare(requester, candidates, request.tasks, reward_range):
             self.sweeps.measured(requester)
 
     def _commit(self, sweep: OpenSweep, request: Commit) -> None:

@@ -132,18 +132,34 @@ class Scoring:
         if reward is not None:
             self._known = version
             self._reached |= reward >= target
+        elif self._hopeless(target):
+            self._known = version
         elif self._followed != version and not state.measuring.waits(("head", self._followed)):
             self._followed = version
             wanted = (state.head.artifact,), state.config.held_out, range(1)
             state.measuring.want(("head", version), *wanted, background=True)
+
+    def _hopeless(self, target: float) -> bool:
+        """
+        Whether the head can't be at the target, whatever its missing scores are.
+        """
+        config, measuring = self.state.config, self.state.measuring
+        high = config.reward_range[1]
+        return measuring.at_most(self.state.head.artifact, config.held_out, high) < target
 
     def holds_back(self) -> bool:
         """
         Whether the next round waits for the head's score: what ends a synchronous run reads no time.
         """
         state = self.state
-        ordered = state.gate.ordered and state.running
-        return ordered and state.measuring.waits(("head", self._followed))
+        return state.gate.ordered and state.running and self.following
+
+    @property
+    def following(self) -> bool:
+        """
+        Whether scores of a head are waited for, to hold it against the target.
+        """
+        return self.state.measuring.waits(("head", self._followed))
 
     @property
     def target_reached(self) -> bool:

@@ -8,6 +8,7 @@ and consistent with itself is found too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import fsum
 from typing import Any
 
 import attrs
@@ -18,6 +19,8 @@ from headway.contracts import (
     Card,
     CardDecided,
     Commit,
+    Compare,
+    Comparison,
     FaultSeen,
     HeadCommitted,
     HeadMoved,
@@ -263,6 +266,8 @@ class Auditor:
         self._goes_on(self.steps[instruction.step], request)
         if isinstance(request, Measure):
             self._check_scores(request, instruction.value)
+        elif isinstance(request, Compare):
+            self._check_comparison(request, instruction.value)
         elif isinstance(request, Commit):
             same = instruction.value.artifact == request.candidate
             must(same, f"step {instruction.step} is told of another head than it committed")
@@ -300,6 +305,15 @@ class Auditor:
         for artifact, row in zip(request.candidates, scores, strict=True):
             expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
             must(row == expected, f"{artifact.value} is told {row}, not {expected}")
+
+    def _check_comparison(self, request: Compare, found: Comparison) -> None:
+        artifacts = (request.reference, *request.candidates)
+        rows = [[self._true(artifact, task, 0) for task in request.tasks] for artifact in artifacts]
+        bar, *means = [round(fsum(row) / len(row), 9) for row in rows]
+        better = tuple(number for number, mean in enumerate(means) if mean > bar)
+        best = max(better, key=lambda number: (means[number], -number), default=None)
+        expected = Comparison(best=best, better=better)
+        must(found == expected, f"a comparison gives {found}, not {expected}")
 
     def _true(self, artifact: Artifact, task: str, draw: int) -> Json:
         key = (artifact.digest, task, draw)

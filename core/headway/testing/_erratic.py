@@ -14,6 +14,7 @@ from headway.contracts import (
     Card,
     Carry,
     Commit,
+    Compare,
     Consume,
     Json,
     Measure,
@@ -69,10 +70,15 @@ class Erratic:
         if consumed:
             yield Consume(consumed, "vetoed")
         child = context.apply(card.diff, onto=card.parent)
-        draws = 1 if context.deterministic else 2
-        before, after = yield Measure((context.head, child), context.held_out, draws)
+        if toss() < 0.5:
+            found = yield Compare(context.head, (child,), context.held_out)
+            good = found.best is not None
+        else:
+            draws = 1 if context.deterministic else 2
+            before, after = yield Measure((context.head, child), context.held_out, draws)
+            good = sum(after) >= sum(before)
         memory = {"state": child.value, "count": count + 1}
-        if sum(after) >= sum(before):
+        if good:
             head = yield Commit(child, [card], memory=memory)
             assert head.artifact == child
             if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):
