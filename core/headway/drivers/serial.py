@@ -13,7 +13,7 @@ import attrs
 from headway.contracts import Fault
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
-from headway.machine import Call, Cancel, CommitCall, Event, Failed, Run, Started, Stop
+from headway.machine import Call, Cancel, CommitCall, Event, Failed, PromoteCall, Run, Started, Stop
 
 CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it any more")
 
@@ -40,7 +40,7 @@ class _Stopping:
         Perform a call, which ends early when the run is to stop; a commit never does.
         """
         try:
-            self.in_call = not isinstance(call, CommitCall) and not self.asked
+            self.in_call = not isinstance(call, CommitCall | PromoteCall) and not self.asked
             answer = engine.bench.perform(call, now)
             self.in_call = False
         except KeyboardInterrupt:

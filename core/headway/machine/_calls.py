@@ -1,8 +1,8 @@
 """
 The work that a driver performs for the machine, and what each kind of work gives back.
 
-A call is paid when it runs a user's rollout, proposal or measurement; rebasing and committing are
-not.
+A call is paid when it runs a user's rollout, proposal or measurement; rebasing, committing and
+promoting are not.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headway.contracts import (
     Json,
     Outcome,
     Proposal,
+    Snapshot,
     Ticket,
 )
 
@@ -113,6 +114,19 @@ class CommitCall:
     cards: tuple[int, ...]
 
 
+@record
+class PromoteCall:
+    """
+    Make a version the head of the branch ``stable``.  Gives that head, a ``Snapshot``.
+    """
+
+    kind: ClassVar[str] = "promote"
+    paid: ClassVar[bool] = False
+
+    id: int
+    version: int
+
+
 @record(kw_only=True)
 class Rebased:
     """
@@ -127,8 +141,11 @@ class Rebased:
     artifact: Artifact | None
 
 
-Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | CommitCall
-CallValue: TypeAlias = Outcome | Proposal | Rebased | Committed | HeadMoved | float | None
+LedgerCall: TypeAlias = CommitCall | PromoteCall
+Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | LedgerCall
+CallValue: TypeAlias = (
+    Outcome | Proposal | Rebased | Committed | HeadMoved | Snapshot | float | None
+)
 
 ANSWERS: dict[str, tuple[type, ...]] = {
     "rollout": (Outcome,),
@@ -137,5 +154,6 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "rebase": (Rebased,),
     "measure": (float,),
     "commit": (Committed, HeadMoved),
+    "promote": (Snapshot,),
 }
 """What a finished call of each kind may give."""

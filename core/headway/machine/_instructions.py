@@ -36,6 +36,7 @@ class StepStart:
     head: Snapshot
     memory: Json
     quiet: bool
+    stable: Snapshot | None = None
 
 
 @record

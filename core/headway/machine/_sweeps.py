@@ -267,7 +267,9 @@ class Sweeps:
         self.steps += 1
         sweep.begun = OpenStep(self.steps)
         cards = tuple(sweep.survivors[n] for n in sorted(sweep.survivors))
-        start = StepStart(cards, self.state.head, self.state.memory, sweep.quiet)
+        start = StepStart(
+            cards, self.state.head, self.state.memory, sweep.quiet, self.state.stable
+        )
         self.state.out.append(Resume(self.steps, 0, start))
 
     def answer(self, step: OpenStep, value: Any) -> None:
@@ -332,7 +334,7 @@ class Sweeps:
             state.forget(("step", sweep.begun.number))
             state.out.append(Abort(sweep.begun.number))
         state.buffer.give_back(sweep.cards)
-        self.finish(sweep, "committed" if sweep.committed else outcome)
+        self.finish(sweep, "committed" if sweep.has_committed else outcome)
 
     def finish(self, sweep: OpenSweep, outcome: SweepOutcome) -> None:
         """
@@ -342,8 +344,8 @@ class Sweeps:
         del self.open[sweep.number]
         state.tally.sweeps[outcome] += 1
         if outcome != "lost":
-            self.barren = 0 if sweep.committed else self.barren + 1
-        if state.backpressure.swept(committed=sweep.committed, stale=sweep.stale):
+            self.barren = 0 if sweep.has_committed else self.barren + 1
+        if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):
             self.refresh = True
         if sweep.quiet and outcome == "returned":
             held = ", ".join(map(str, state.buffer.held))

@@ -48,6 +48,7 @@ from headway.machine import (
     Instruction,
     MeasureCall,
     Notify,
+    PromoteCall,
     ProposeCall,
     Raised,
     Resume,
@@ -218,6 +219,8 @@ class Auditor:
         elif isinstance(call, CommitCall):
             must(len(self._committing) == 1, "two commits are on their way at once")
             self._committed(call)
+        elif isinstance(call, PromoteCall):
+            must(call.version <= self.version, f"{call} names a version that is not made")
 
     def _committed(self, call: CommitCall) -> None:
         must(call.expected == self.version, f"{call} expects another head than {self.version}")
@@ -300,7 +303,7 @@ class Auditor:
         must(not holders, f"card {card.number} is in the open step {holders} and in another")
 
     def _check_scores(self, request: Measure, scores: Scores) -> None:
-        draws = range(request.draws)
+        draws = range(request.first, request.first + request.draws)
         must(len(scores) == len(request.candidates), "a row of scores is missing")
         for artifact, row in zip(request.candidates, scores, strict=True):
             expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
@@ -370,7 +373,7 @@ class Auditor:
         )
         must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
         own = head.version != self.foreign
-        must(own == (len(notice.cards) > 0), f"version {head.version} is made of {notice.cards}")
+        must(own or not notice.cards, f"version {head.version} is made of {notice.cards}")
         self._moved(head)
 
     def _moved(self, head: Snapshot) -> None:
@@ -380,7 +383,8 @@ class Auditor:
     def _finish(self, instruction: Finish) -> None:
         del instruction
         must(self.finished == 1, "the run finished without saying so once")
-        must(not self.outstanding, f"the run ends and {list(self.outstanding)} run")
+        running = [c for c, call in self.outstanding.items() if not isinstance(call, PromoteCall)]
+        must(not running, f"the run ends and {running} run")
         must(len(self.ended) == self.tickets, "the run ends and tickets are in flight")
         must(len(self.decided) == self.cards, f"{self.cards} cards, {len(self.decided)} decided")
         if not self.unacknowledged:
@@ -399,7 +403,7 @@ class Auditor:
     def _check_bounds(self) -> None:
         config = self.engine.machine.config
         kinds = [call.kind for call in self.outstanding.values()]
-        slots = len(kinds) - kinds.count("commit")
+        slots = len(kinds) - kinds.count("commit") - kinds.count("promote")
         must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
         flying = sum(map(kinds.count, ("rollout", "propose", "verify")))
         must(flying <= config.n_workers, f"{flying} rollouts for {config.n_workers} workers")
