@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headway import Commit, Consume, Measure, Registry, Work
 from headway._prepare import prepare
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import (
     CardDecided,
     Carry,
@@ -405,7 +405,7 @@ def sweeps_of(n_workers, batch, max_wait_rounds):
             "n_workers": n_workers,
             "max_rollouts": 60,
             "max_wait_rounds": max_wait_rounds,
-            "aggregator": StandardAggregator(batch=batch),
+            "aggregator": StandardAggregator(batch_size=batch),
         },
         {},
     )

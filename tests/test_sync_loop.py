@@ -12,7 +12,7 @@ import pytest
 
 from headway import run
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import (
     Artifact,
     Card,

@@ -4,6 +4,8 @@ What is worth saying about a run before it starts.
 
 from __future__ import annotations
 
+from math import inf
+
 import attrs
 
 from headway.errors import OptionError
@@ -14,6 +16,9 @@ FEW_HELD_OUT = 8
 """Fewer held-out tasks than this are worth a warning."""
 
 FEW_PROPOSALS = 3
+
+LATER_STEP = 100
+"""Tests become stricter from step to step; what this one can show is told beside the first."""
 
 
 def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
@@ -35,6 +40,34 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     if options.durations is not None and options.driver != "simulated":
         notes.append(f"durations have no meaning under {options.driver} and are ignored")
     return (*notes, *_idle_notes(options))
+
+
+def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tuple[str, ...]:
+    """
+    What the run's acceptance can show at best, when rewards are noisy and it can say so.
+
+    Args:
+        config: The machine's options.
+        acceptance: The aggregator's acceptance, if it has one.
+        width: The width of the reward range.
+    """
+    shows = getattr(acceptance, "shows", None)
+    if config.deterministic or shows is None or width == inf:
+        return ()
+    held_out = len(config.held_out)
+    draws: int | None = None
+    if config.max_calls is not None:
+        final = config.final_draws * (held_out + len(config.test))
+        draws = (config.max_calls - held_out - final) // (2 * held_out)
+    first, later = (width * shows(held_out, step, draws) for step in (1, LATER_STEP))
+    if first >= width:
+        text = "no difference can be shown with power 0.8: more held-out tasks or draws are needed"
+    else:
+        text = (
+            f"can show differences of mean reward of at least {first:.3g} with power 0.8 in the "
+            f"first step, {later:.3g} in step {LATER_STEP}"
+        )
+    return (f"rewards are noisy; {held_out} held-out tasks {text}",)
 
 
 def _idle_notes(options: RunOptions) -> list[str]:

@@ -10,24 +10,26 @@ from typing import Any
 import attrs
 
 from headway._log import log_observer
-from headway._notes import notes_before
+from headway._notes import effect_notes, notes_before
 from headway._report import Recorder
 from headway.backpressure import Backpressure
 from headway.contracts import (
     Aggregator,
     Artifact,
     Domain,
+    Ledger,
     Observer,
     RunStarted,
+    Snapshot,
     Splits,
     canonical_json,
 )
 from headway.drivers import Engine, StepHost, Telling, Workbench
-from headway.errors import ContractError, OptionError, UsageError
+from headway.errors import ContractError, LedgerError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
-from headway.options import PARTS, RunOptions, limits_remedy
+from headway.options import DECISIONS, PARTS, TUNING, RunOptions, limits_remedy
 from headway.registry import Choice, Registry
 
 FEWEST_TASKS = 4
@@ -37,6 +39,9 @@ FEWEST_TASKS = 4
 class Prepared:
     """
     A run that is ready to start: everything was looked up and checked.
+
+    Args:
+        warned: Those of the notes that a program is warned of.
     """
 
     options: RunOptions
@@ -45,6 +50,7 @@ class Prepared:
     started: Started
     recorder: Recorder
     durations: Mapping[str, Any]
+    warned: tuple[str, ...]
 
 
 def prepare(
@@ -79,7 +85,9 @@ def prepare(
     _check_clock(options, durations)
     parts = _Parts.look_up(registry, options, initial, chosen)
     config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
-    notes = notes_before(options, config)
+    warned = (*notes_before(options, config), *parts.idle)
+    width = domain.reward_range[1] - domain.reward_range[0]
+    notes = (*warned, *effect_notes(config, parts.acceptance, width))
     opening = RunStarted(
         run=domain.name,
         mode=options.mode,
@@ -95,10 +103,18 @@ def prepare(
         options=options,
         splits=splits,
         engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
-        started=Started(0.0, parts.ledger.snapshot()),
+        started=Started(0.0, parts.ledger.snapshot(), _stable(parts.ledger)),
+        warned=warned,
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
     )
+
+
+def _stable(ledger: Ledger) -> Snapshot | None:
+    try:
+        return ledger.snapshot("stable")
+    except LedgerError:  # a ledger need not have that branch before something is promoted
+        return None
 
 
 def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
@@ -125,8 +141,10 @@ class _Parts:
     estimator: Any
     executor: Any
     ledger: Any
+    acceptance: Any
     choices: Mapping[str, str]
     distributions: tuple[str, ...]
+    idle: tuple[str, ...]
 
     @classmethod
     def look_up(
@@ -136,14 +154,70 @@ class _Parts:
         made: dict[str, Any] = {}
         choices: dict[str, str] = {"domain": str(domain)}
         distributions = [domain.distribution]
+        tuning = _Tuning(registry, options)
+        aggregator = tuning.aggregator()
         for option, kind in PARTS.items():
+            if option in DECISIONS and option not in tuning.decisions:
+                continue
             spec = getattr(options, option)
             more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
-            made[option] = registry.create(kind, spec, **more)
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
             distributions.append(choice.distribution)
-        return cls(**made, choices=choices, distributions=tuple(d for d in distributions if d))
+            if option != "aggregator" and option not in DECISIONS:
+                made[option] = registry.create(kind, spec, **more)
+        return cls(
+            **made,
+            aggregator=aggregator,
+            acceptance=tuning.decisions.get("acceptance"),
+            choices=choices,
+            distributions=tuple(d for d in distributions if d),
+            idle=tuning.idle(choices["aggregator"]),
+        )
+
+
+@attrs.define(eq=False)
+class _Tuning:
+    """
+    Makes the aggregator and its decisions, and hands each the options that its factory takes.
+
+    An option that was left at its default is handed to nobody, so that a factory's own stands.
+    """
+
+    registry: Registry
+    options: RunOptions
+    decisions: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
+    _taken: set[str] = attrs.field(factory=set[str], init=False)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        fields = attrs.fields_dict(RunOptions)
+        held = {name: getattr(self.options, name) for name in (*TUNING, *DECISIONS)}
+        return {name: value for name, value in held.items() if value != fields[name].default}
+
+    def _make(self, kind: str, spec: object, **more: Any) -> Any:
+        known = self.registry.options_of(kind, spec)
+        given = {n: v for n, v in self._given.items() if n in known and n in TUNING}
+        self._taken |= {*given, *more}
+        return self.registry.create(kind, spec, **given, **more)
+
+    def aggregator(self) -> Any:
+        spec = self.options.aggregator
+        known = self.registry.options_of("aggregator", spec)
+        for option in DECISIONS:
+            if option in known:
+                self.decisions[option] = self._make(PARTS[option], getattr(self.options, option))
+        return self._make("aggregator", spec, **self.decisions)
+
+    def idle(self, aggregator: str) -> tuple[str, ...]:
+        """
+        What to say about options that were set and that nobody takes.
+        """
+        return tuple(
+            f"{name}={value} has no meaning for the aggregator {aggregator} and is ignored"
+            for name, value in self._given.items()
+            if name not in self._taken
+        )
 
 
 def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
@@ -155,6 +229,7 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         train=tuple(task.id for task in splits.train),
         held_out=tuple(task.id for task in splits.held_out),
         test=tuple(task.id for task in splits.test),
+        oracle=tuple(task.id for task in splits.oracle),
         deterministic=domain.deterministic,
         reward_range=domain.reward_range,
         solved=domain.solved,
@@ -252,11 +327,13 @@ def _engine(
         ),
         lookups=lookups,
     )
-    tasks = {task.id: task for task in (*splits.train, *splits.held_out, *splits.test)}
+    tasks = {
+        task.id: task for task in (*splits.train, *splits.held_out, *splits.test, *splits.oracle)
+    }
     return Engine(
         machine=machine,
         lookups=lookups,
-        steps=StepHost(parts.aggregator, domain, config),
+        steps=StepHost(parts.aggregator, domain, config, options.blast_radius),
         bench=Workbench(
             domain=domain,
             ledger=parts.ledger,

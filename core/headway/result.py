@@ -45,6 +45,9 @@ class Result:
         seed: The run's seed.
         digest: The digest of all decisions, versions and the final state.
         version: The final head's version.
+        stable_version: The version that was promoted last; None when the ledger has no branch
+            ``stable``.
+        stable_state: The state of that version.
         rollouts: Tickets admitted.
         calls: Paid calls by kind.
         wallclock: Seconds of the run on the driver's clock; virtual under ``simulated``.
@@ -80,6 +83,8 @@ class Result:
     seed: int
     digest: str
     version: int
+    stable_version: int | None
+    stable_state: Json
     rollouts: int
     calls: Mapping[str, int]
     wallclock: float

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, exp, inf, log, log1p, sqrt
+from math import ceil, exp, fsum, inf, log, log1p, pow, sqrt  # noqa: A004 - of floats
 from statistics import NormalDist
 from typing import Literal, TypeAlias
 
@@ -49,8 +49,8 @@ def _all_shares() -> float:
     """
     The sum of ``n ** -DECAY`` over all n: a partial sum and the Euler-Maclaurin tail.
     """
-    head = sum(n**-DECAY for n in range(1, _TAIL_FROM))
-    tail = _TAIL_FROM ** (1 - DECAY) / (DECAY - 1) + _TAIL_FROM**-DECAY / 2
+    head = fsum(pow(n, -DECAY) for n in range(1, _TAIL_FROM))
+    tail = pow(_TAIL_FROM, 1 - DECAY) / (DECAY - 1) + pow(_TAIL_FROM, -DECAY) / 2
     return head + tail
 
 
@@ -67,7 +67,7 @@ def share_of_level(level: float, number: int) -> float:
     >>> sum(share_of_level(0.05, n) for n in range(1, 1000)) < 0.05
     True
     """
-    return level * number**-DECAY / _all_shares()
+    return level * pow(number, -DECAY) / _all_shares()
 
 
 def fixed_pairs(

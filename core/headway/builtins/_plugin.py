@@ -16,7 +16,7 @@ def headway_aggregators() -> Mapping[str, str]:
     """
     The standard aggregator.
     """
-    return {"standard": "headway.builtins._standard:StandardAggregator"}
+    return {"standard": "headway.builtins.standard:StandardAggregator"}
 
 
 @hookimpl
@@ -64,3 +64,35 @@ def headway_samplers() -> Mapping[str, str]:
     Every task once an epoch.
     """
     return {"shuffled": "headway.builtins._sampler:ShuffledEpochs"}
+
+
+@hookimpl
+def headway_conflicts() -> Mapping[str, str]:
+    """
+    Which contradictory cards stay.
+    """
+    return {"better-delta": "headway.builtins.standard:BetterDelta"}
+
+
+@hookimpl
+def headway_fusions() -> Mapping[str, str]:
+    """
+    Which cards are tried together.
+    """
+    return {"union": "headway.builtins.standard:Union"}
+
+
+@hookimpl
+def headway_acceptances() -> Mapping[str, str]:
+    """
+    When a candidate is known to be better.
+    """
+    return {"sequential": "headway.builtins.standard:Sequential"}
+
+
+@hookimpl
+def headway_promotions() -> Mapping[str, str]:
+    """
+    When a committed version becomes the stable one.
+    """
+    return {"confirmed": "headway.builtins.standard:Confirmed"}

@@ -2,6 +2,14 @@
 What plug-ins are made of: values, requests, protocols and notices.
 """
 
+from headway.contracts._decisions import (
+    Acceptance,
+    Conflict,
+    Fusion,
+    Promotion,
+    Trial,
+    TrialTerms,
+)
 from headway.contracts._domain import Domain
 from headway.contracts._notices import (
     CardDecided,
@@ -71,6 +79,7 @@ __all__ = [
     "COMPLETIONS",
     "DISCARD_REASONS",
     "KEEP",
+    "Acceptance",
     "Aggregator",
     "Artifact",
     "Card",
@@ -81,6 +90,7 @@ __all__ = [
     "Compare",
     "Comparison",
     "CompletionKind",
+    "Conflict",
     "Consume",
     "Decision",
     "DecisionKind",
@@ -89,6 +99,7 @@ __all__ = [
     "Executor",
     "Fault",
     "FaultSeen",
+    "Fusion",
     "HeadCommitted",
     "HeadMoved",
     "Json",
@@ -99,6 +110,7 @@ __all__ = [
     "Observer",
     "Outcome",
     "Promote",
+    "Promotion",
     "Proposal",
     "Removal",
     "Request",
@@ -118,6 +130,8 @@ __all__ = [
     "TaskBook",
     "Ticket",
     "TicketEnded",
+    "Trial",
+    "TrialTerms",
     "Verdict",
     "Work",
     "canonical_json",

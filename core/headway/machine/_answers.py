@@ -9,7 +9,14 @@ from typing import Any
 import attrs
 
 from headway.contracts import CompletionKind, Fault
-from headway.machine._calls import Call, CommitCall, MeasureCall, PromoteCall, RebaseCall, TicketCall
+from headway.machine._calls import (
+    Call,
+    CommitCall,
+    MeasureCall,
+    PromoteCall,
+    RebaseCall,
+    TicketCall,
+)
 from headway.machine._events import Done, Failed
 from headway.machine._measuring import Requester
 from headway.machine._requests import Requests

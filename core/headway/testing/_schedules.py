@@ -18,7 +18,7 @@ from headway.builtins._estimators import Ewma
 from headway.builtins._executor import ThreadExecutor
 from headway.builtins._policies import Full, Guarded, Reflective
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import Artifact, RunStarted, StalenessPolicy
 from headway.drivers import Engine, StepHost, Telling, Workbench
 from headway.drivers._recovery import Recovery, ResumedLookups
@@ -247,7 +247,7 @@ class World:
         batch, most = self.schedule.batch, self.schedule.max_steps
         if self.schedule.erratic:
             return Erratic(batch=batch, max_steps=most, parents=self.schedule.parents)
-        return StandardAggregator(batch=batch, max_steps=most)
+        return StandardAggregator(batch_size=batch, max_steps=most)
 
     def machine(self, lookups: Lookups) -> Machine:
         """
