@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
@@ -21,7 +21,7 @@ from headway.errors import OptionError
 from headway_domains._options import number_of
 from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
-from headway_domains.inflect._rules import FAMILIES, edit_of, edited, inflect, is_pointless
+from headway_domains.inflect._rules import FAMILIES, Edit, edit_of, edited, inflect, is_pointless
 from headway_domains.inflect._skills import write_skills
 
 
@@ -160,6 +160,16 @@ class Inflect(Domain):
         The one rule that the diff touches, as ``family/suffix``.
         """
         return (edit_of(diff).key,)
+
+    def removals(self, state: Json) -> Sequence[Json]:
+        """
+        The removal of each rule, in alphabetical order of families and suffixes.
+        """
+        return [
+            Edit(family=family, suffix=suffix, replacement=None).to_diff()
+            for family in sorted(state)
+            for suffix in sorted(state[family])
+        ]
 
     def rebase(self, diff: Json, state: Json) -> Json | None:
         """
