@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, exp, fsum, inf, log, log1p, pow, sqrt  # noqa: A004 - of floats
+from math import ceil, exp, fsum, log, log1p, pow, sqrt  # noqa: A004 - of floats
 from statistics import NormalDist
 from typing import Literal, TypeAlias
 
@@ -228,10 +228,13 @@ class PairedTest:
 
 def least_cycles(tasks: int, level: float, margin: float = 0.0) -> int:
     """
-    How many cycles over that many tasks it takes at least before a test may accept.
+    How many cycles over that many tasks a test takes at least before it can accept.
 
     >>> least_cycles(20, 0.001), least_cycles(2, 0.001)
     (1, 7)
     """
-    gain = log1p(max(BETS) / (1 + margin) * (1 - margin))
-    return max(1, ceil((log(len(BETS)) - log(level)) / (tasks * gain))) if gain < inf else 1
+    gains = [tasks * log1p(bet / (1 + margin) * (1 - margin)) for bet in BETS]
+    cycles = max(1, int(-log(level) / max(gains)))
+    while _mean_of_exp([cycles * gain for gain in gains]) < -log(level):
+        cycles += 1
+    return cycles
