@@ -4,11 +4,16 @@ What the standard aggregator remembers between its steps.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
 from headway.contracts import Json, StepContext
+
+
+def _numbers(held: Iterable[int]) -> tuple[int, ...]:
+    return tuple(held)
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +42,7 @@ class Memory:
     head: str = ""
     first: int = 0
     used: int = 0
-    spent: tuple[int, ...] = ()
+    spent: tuple[int, ...] = attrs.field(default=(), converter=_numbers)
     trust: float = 1.0
     audited: int = 0
     committed: str = ""
@@ -52,7 +57,7 @@ class Memory:
         What a step begins with.
         """
         held: dict[str, Any] = context.memory or {}
-        memory = cls(**{**held, "spent": tuple(held.get("spent", ()))})
+        memory = cls(**held)
         head = context.head.digest
         if memory.head == head:
             return memory
