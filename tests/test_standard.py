@@ -464,6 +464,28 @@ def test_a_card_left_undecided_waits_for_company():
     assert isinstance(moved[0], Measure)
 
 
+def test_a_last_step_tells_the_uncertain_from_the_worse():
+    """
+    What it wants to carry is discarded as uncertain.
+    """
+
+    def slightly(state):
+        return 0.62 if state else 0.5
+
+    options = {"acceptance": Sequential(max_draws=3)}
+    ends = {
+        quiet: [
+            Carry((0,))
+            in played([card(0)], noisy(slightly, s), about_noise(quiet=quiet), **options)[0]
+            for s in range(10)
+        ]
+        for quiet in (True, False)
+    }
+
+    assert any(ends[True])
+    assert ends[True] == ends[False]
+
+
 def test_of_a_refused_union_only_the_best_member_is_carried_on():
     """
     Else the same union would be tried for ever.

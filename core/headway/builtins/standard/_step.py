@@ -188,9 +188,9 @@ class StandardAggregator:
             yield Consume(again[1:], "uncertain")
         kept = [c for c in hopeful if c.group[0] not in again[1:]]
         cards = [*idle, *(c.group[0] for c in kept)]
-        if not cards or context.quiet:
+        if not cards:
             return memory
-        yield Carry(cards)
+        yield Carry(cards)  # a last step's are then discarded as uncertain, which they are
         spent = {card.number for card in idle} | {c.group[0].number for c in kept if c.exhausted}
         return attrs.evolve(memory, spent=tuple(sorted(spent)))
 
