@@ -3,7 +3,8 @@ What an aggregator's step may ask for.
 
 A step yields one of these and is resumed with its answer:
 
-==========================================  ==============================================="""
+==========================================  ===============================================
+"""
 
 from __future__ import annotations
 
