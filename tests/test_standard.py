@@ -26,6 +26,8 @@ from headway.contracts import (
     Card,
     Carry,
     Commit,
+    Compare,
+    Comparison,
     Consume,
     Measure,
     Promote,
@@ -73,6 +75,15 @@ def context(**more):
     return StepContext(**fixed | more)
 
 
+def comparison(means):
+    """
+    The answer to a comparison with the first.
+    """
+    better = tuple(n for n, mean in enumerate(means[1:]) if mean > means[0])
+    best = max(better, key=lambda n: (means[n + 1], -n), default=None)
+    return Comparison(best=best, better=better)
+
+
 def played(cards, score, about, **options):
     """
     All that a step asks for, and the memory that it leaves; a commit makes the next version.
@@ -82,8 +93,13 @@ def played(cards, score, about, **options):
     try:
         while True:
             request = step.send(answer)
-            asked.append(request)
             answer = None
+            if isinstance(request, Compare):
+                scored = Measure((request.reference, *request.candidates), request.tasks)
+                asked.append(scored)
+                answer = comparison([sum(score(c.value, scored)) for c in scored.candidates])
+                continue
+            asked.append(request)
             if isinstance(request, Measure):
                 answer = tuple(tuple(score(c.value, request)) for c in request.candidates)
             elif isinstance(request, Commit):
@@ -216,6 +232,29 @@ def test_the_best_is_committed_and_what_else_helps_is_carried_over():
     assert [Carry((0, 3)), Commit(Artifact({"c": 2}), (2,))] == asked
     assert [5] == [len(request.candidates) for request in measured]
     assert {(HELD_OUT, 1)} == {(request.tasks, request.draws) for request in measured}
+
+
+def test_an_acceptance_that_wants_figures_gets_them():
+    """
+    Who is better is found out early only where that is enough.
+    """
+
+    class Choosy(Sequential):
+        def trial(self, terms):
+            return Figures()
+
+    class Figures:
+        opening = cycles = 1
+        seen, mean, verdict = 0, 0.0, "undecided"
+
+        def add(self, differences):
+            self.seen, self.mean = 1, sum(differences) / len(differences)
+            self.verdict = "accept" if self.mean >= 2 else "reject"
+
+    cards = [card(0, {"a": 1}), card(1, {"b": 2})]
+    asked, _ = play(cards, total, acceptance=Choosy())
+
+    assert [Commit(Artifact({"b": 2}), (1,))] == asked
 
 
 def test_what_was_carried_is_merged():
@@ -588,7 +627,7 @@ def test_the_oracle_can_veto(radius, memory, budget, vetoed):
     assert vetoed is (Consume((0,), "vetoed") in asked)
     assert vetoed is not any(isinstance(request, Commit) for request in asked)
     if vetoed:
-        assert (0.5 * (memory or {}).get("trust", 1.0), 2) == (left["trust"], left["audited"])
+        assert (0.5 * (memory or {}).get("trust", 1.0), 8) == (left["trust"], left["audited"])
 
 
 def test_after_a_veto_the_next_best_is_asked_about():
@@ -711,13 +750,14 @@ def worth(values):
 
 def test_a_part_that_is_not_needed_is_pruned():
     """
-    Once after each commit one removal is tried beside the cards, and costs no further request.
+    Once after each commit one removal is tried, when no card helps: head against the artifact
+    without it.
     """
     head = {"a": 1, "dead": 1}
     about = after({"cursor": 1}, head, removals=removals("a", "dead"))
     asked, memory = played([card(9, {"bad": 1})], worth({"a": 1, "dead": 0}), about)
 
-    assert [3] == [len(request.candidates) for request in measures(asked)]
+    assert (Artifact({"a": 1, "dead": 0}), Artifact(head)) == measures(asked)[-1].candidates
     assert [(Artifact({"a": 1, "dead": 0}), (), ("dead",))] == [
         (request.candidate, request.cards, request.keys) for request in commits(asked)
     ]
@@ -735,9 +775,9 @@ def test_a_part_that_is_needed_stays_and_the_next_one_is_tried_next_time():
     again, _ = played([card(9, {"bad": 1})], score, attrs.evolve(about, memory=memory, step=2))
 
     assert [] == commits(asked)
-    assert {"a": 1, "b": 0} == measures(asked)[0].candidates[-1].value
+    assert {"a": 1, "b": 0} == measures(asked)[-1].candidates[0].value
     assert (4, Artifact(head).digest) == (memory["cursor"], memory["pruned"])
-    assert [2] == [len(request.candidates) for request in measures(again)]
+    assert (2, 1) == (len(measures(asked)), len(measures(again)))
 
 
 def test_a_card_that_helps_comes_before_a_removal():

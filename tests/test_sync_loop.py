@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from math import fsum
 
 import attrs
 import pytest
@@ -18,6 +19,8 @@ from headway.contracts import (
     Card,
     Carry,
     Commit,
+    Compare,
+    Comparison,
     Consume,
     Decision,
     Measure,
@@ -127,7 +130,13 @@ def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be 
         answer, left = None, []
         while (request := ask(step, answer, left)) is not None:
             answer = None
-            if isinstance(request, Measure):
+            if isinstance(request, Compare):
+                rows = [
+                    [measure(a, task, 0) for task in request.tasks]
+                    for a in (request.reference, *request.candidates)
+                ]
+                answer = compared([round(fsum(row) / len(row), 9) for row in rows])
+            elif isinstance(request, Measure):
                 draws = range(request.first, request.first + request.draws)
                 pairs = [(task, n) for task in request.tasks for n in draws]
                 answer = [[measure(a, *pair) for pair in pairs] for a in request.candidates]
@@ -168,6 +177,12 @@ def roll_out(domain, head, task, book, number):
         delta=after.reward - outcome.reward,
     )
     return card, book
+
+
+def compared(means):
+    better = tuple(n for n, mean in enumerate(means[1:]) if mean > means[0])
+    best = max(better, key=lambda n: (means[n + 1], -n), default=None)
+    return Comparison(best=best, better=better)
 
 
 def decisive():

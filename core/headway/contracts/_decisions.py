@@ -70,6 +70,11 @@ class Trial(Protocol):
     """
     The comparison of one candidate with the head.
 
+    A trial that only needs to know who is better may also have ``told(better) -> Verdict``.  Where all
+    trials of a round have it and rewards are deterministic, the measurements end as soon as that is
+    certain, and ``told`` is called once instead of ``add``: with whether the candidate's mean is above
+    the head's, or, for a removal, not below it.
+
     Attributes:
         opening: How many cycles to measure before the first look; a cycle scores candidate and head
             once on every task.

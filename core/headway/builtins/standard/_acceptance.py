@@ -44,10 +44,15 @@ class AnyGain:
         """
         Take in the cycle.
         """
-        self.seen += 1
         self.mean = fsum(differences) / len(differences)
-        good = self.mean > 0 or (self.removal and self.mean == 0)
-        self.verdict = "accept" if good else "reject"
+        return self.told(self.mean > 0 or (self.removal and self.mean == 0))
+
+    def told(self, better: bool) -> Verdict:
+        """
+        Take in who is better, with no figure.
+        """
+        self.seen = 1
+        self.verdict = "accept" if better else "reject"
         return self.verdict
 
 

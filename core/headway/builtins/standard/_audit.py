@@ -110,10 +110,9 @@ class Audit:
         if context.blast_radius <= HARNESS and memory.trust >= SUSPICIOUS:
             return None
         tasks = (*context.held_out, *context.oracle)
-        # Where one draw is enough, the held-out scores are known already and cost nothing.
-        a_draw = 2 * len(context.oracle if context.deterministic else tasks)
-        if not a_draw:
-            return None
+        if context.deterministic and not context.oracle:
+            return None  # the same scores would say the same
+        a_draw = 2 * len(tasks)
         affordable = (self.oracle_budget - memory.audited) // a_draw
         wanted = ceil(DEEPEST * min(1.0, priority(context.blast_radius, uncertainty, memory.trust)))
         draws = min(affordable, 1 if context.deterministic else max(1, wanted))
@@ -122,9 +121,8 @@ class Audit:
         first = 0 if context.deterministic else AUDIT_DRAW + context.step * DEEPEST % AUDIT_DRAW
         return Measure((head, candidate), tasks, draws, first)
 
-    def paid(self, request: Measure, context: StepContext, memory: Memory) -> Memory:
+    def paid(self, request: Measure, memory: Memory) -> Memory:
         """
         The memory after an audit.
         """
-        tasks = len(context.oracle if context.deterministic else request.tasks)
-        return attrs.evolve(memory, audited=memory.audited + 2 * tasks * request.draws)
+        return attrs.evolve(memory, audited=memory.audited + 2 * len(request.tasks) * request.draws)

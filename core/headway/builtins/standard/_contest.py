@@ -13,6 +13,8 @@ import attrs
 from headway.contracts import (
     Artifact,
     Card,
+    Compare,
+    Comparison,
     Measure,
     Removal,
     Request,
@@ -33,6 +35,7 @@ class Contender:
         trial: What is known about it.
         removal: The part that it lacks.
         vetoed: Whether an audit refused it.
+        place: 0 for the best of those that were only compared, 1 for the others.
     """
 
     group: tuple[Card, ...]
@@ -40,6 +43,7 @@ class Contender:
     trial: Trial
     removal: Removal | None = None
     vetoed: bool = False
+    place: int = 0
 
     @property
     def accepted(self) -> bool:
@@ -77,12 +81,12 @@ class Contender:
         return self.accepted or (self.undecided and self.trial.mean > 0)
 
     @property
-    def rank(self) -> tuple[float, int, int]:
+    def rank(self) -> tuple[int, float, int, int]:
         """
         The best first; on a tie fewer cards, then older ones.
         """
         oldest = self.group[0].number if self.group else -1
-        return (-round(self.trial.mean, 12), len(self.group), oldest)
+        return (self.place, -round(self.trial.mean, 12), len(self.group), oldest)
 
 
 def contest(
@@ -114,6 +118,46 @@ def contest(
             _add(contender, differences(row, rows[0], context.reward_range), draws)
         seen += draws
     return seen
+
+
+def comparable(contenders: Iterable[Contender], context: StepContext) -> bool:
+    """
+    Whether it is enough to find out who is better.
+    """
+    return context.deterministic and all(hasattr(c.trial, "told") for c in contenders)
+
+
+def compare(
+    contenders: Sequence[Contender], head: Artifact, context: StepContext
+) -> Generator[Request, Any, None]:
+    """
+    Find out which contenders are better than the head, and which is best; nothing is measured that
+    could not change that.
+
+    A removal is looked at when no card helps: else its turn is over.
+
+    Args:
+        contenders: All of the step so far; ``comparable``.
+        head: What they are compared with.
+        context: The step's.
+    """
+    cards = [c for c in contenders if c.group and not c.vetoed]
+    helping: tuple[int, ...] = ()
+    if cards:
+        found: Comparison = yield Compare(head, (c.artifact for c in cards), context.held_out)
+        helping = found.better
+        for number, contender in enumerate(cards):
+            _tell(contender, number in helping)
+            contender.place = int(number != found.best)
+    for contender in contenders:
+        if contender.removal is not None and contender.undecided and not helping:
+            found = yield Compare(contender.artifact, (head,), context.held_out)
+            _tell(contender, found.best is None)
+
+
+def _tell(contender: Contender, better: bool) -> None:
+    trial: Any = contender.trial  # which has ``told``, says ``comparable``
+    trial.told(better)
 
 
 def _add(contender: Contender, gains: Sequence[float], draws: int) -> None:

@@ -24,7 +24,13 @@ from headway._checks import check_count
 from headway.builtins.standard._acceptance import FIRST_ROUND, Sequential
 from headway.builtins.standard._audit import Audit, learnt, own_delta, uncertainty_of
 from headway.builtins.standard._conflict import BetterDelta
-from headway.builtins.standard._contest import Contender, contest, differences
+from headway.builtins.standard._contest import (
+    Contender,
+    comparable,
+    compare,
+    contest,
+    differences,
+)
 from headway.builtins.standard._fusion import Union
 from headway.builtins.standard._memory import Memory
 from headway.builtins.standard._promotion import Confirmed
@@ -119,9 +125,12 @@ class StandardAggregator:
         share = FIRST_ROUND
         while groups or removal:
             contenders = self._contenders(groups, removal, head.artifact, share, context)
-            first = _first_draw(groups, memory, context)
-            seen = yield from contest(contenders, head.artifact, context, first)
-            memory = _seen(memory, first + seen, context)
+            if comparable(contenders, context):
+                yield from compare([*pool, *contenders], head.artifact, context)
+            else:
+                first = _first_draw(groups, memory, context)
+                seen = yield from contest(contenders, head.artifact, context, first)
+                memory = _seen(memory, first + seen, context)
             groups, removal, share = (), None, share * (1 - FIRST_ROUND)
             pool += [c for c in contenders if not c.failed_union]
             failed = [card for c in contenders if c.failed_union for card in c.group]
@@ -244,13 +253,14 @@ class StandardAggregator:
             memory,
             uncertainty=uncertainty_of(trial.mean, trial.seen * len(context.held_out)),
         )
+        gate = 1.0 if contender.group else 0.0  # it is accepted; what removes a part may be a tie
         if request is None:
-            trust = learnt(memory.trust, own_delta(contender.group), trial.mean)
+            trust = learnt(memory.trust, own_delta(contender.group), gate)
             return True, attrs.evolve(memory, trust=trust)
         before, after = yield request
         full = fsum(differences(after, before, context.reward_range))
-        memory = self._audit.paid(request, context, memory)
-        memory = attrs.evolve(memory, trust=learnt(memory.trust, trial.mean, full))
+        memory = self._audit.paid(request, memory)
+        memory = attrs.evolve(memory, trust=learnt(memory.trust, gate, full))
         return full > 0 or (contender.removal is not None and full == 0), memory
 
     def _confirm(self, memory: Memory, context: StepContext) -> Generator[Request, Any, Memory]:
