@@ -200,7 +200,7 @@ class Watch:
 
     @property
     def slots_taken(self):
-        return sum(call.kind != "commit" for call in self.calls.values())
+        return sum(call.kind not in ("commit", "promote") for call in self.calls.values())
 
     def check(self, batch, phase):
         """
