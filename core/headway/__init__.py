@@ -19,6 +19,7 @@ from headway.contracts import (
     StepContext,
     Task,
     Work,
+    charge,
 )
 from headway.gate import Barrier, GateView, LagGate
 from headway.merger import Merger
@@ -52,5 +53,6 @@ __all__ = [
     "Task",
     "Work",
     "arun",
+    "charge",
     "run",
 ]

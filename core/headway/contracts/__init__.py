@@ -3,6 +3,7 @@ What plug-ins are made of: values, requests, protocols and notices.
 """
 
 from headway.contracts._domain import Domain
+from headway.contracts._metering import NO_USAGE, TotalUsage, Usage, charge
 from headway.contracts._notices import (
     CardDecided,
     FaultSeen,
@@ -69,6 +70,7 @@ __all__ = [
     "COMPLETIONS",
     "DISCARD_REASONS",
     "KEEP",
+    "NO_USAGE",
     "Aggregator",
     "Artifact",
     "Card",
@@ -114,9 +116,12 @@ __all__ = [
     "TaskBook",
     "Ticket",
     "TicketEnded",
+    "TotalUsage",
+    "Usage",
     "Verdict",
     "Work",
     "canonical_json",
+    "charge",
     "content_digest",
     "text_digest",
     "touch_common",

@@ -123,6 +123,7 @@ class Requests:
         key = f"{state.config.seed}.{state.head.version}.{step.number}.{step.n}"
         call = CommitCall(number, key, state.head.version, request.candidate, request.cards)
         step.commit = call
+        state.tally.ledger_seconds -= state.now
         state.out.append(Run(call))
 
     def committed(self, value: Committed | HeadMoved) -> None:
@@ -134,6 +135,7 @@ class Requests:
         call = sweep.step.commit
         assert call is not None
         sweep.step.commit = None
+        state.tally.ledger_seconds += state.now
         if isinstance(value, HeadMoved):
             self._lost(sweep, value.head)
             return
@@ -176,6 +178,7 @@ class Requests:
         sweep = self.sweeps.committing
         assert sweep is not None
         sweep.step.commit = None
+        self.state.tally.ledger_seconds += self.state.now
         self.sweeps.close(sweep, "error")
         self.state.fault(fault)
         self.state.stop("error", fault)

@@ -267,7 +267,8 @@ class Sweeps:
         self.steps += 1
         sweep.begun = OpenStep(self.steps)
         cards = tuple(sweep.survivors[n] for n in sorted(sweep.survivors))
-        start = StepStart(cards, self.state.head, self.state.memory, sweep.quiet)
+        state = self.state
+        start = StepStart(cards, state.head, state.memory, sweep.quiet, state.deterministic)
         self.state.out.append(Resume(self.steps, 0, start))
 
     def answer(self, step: OpenStep, value: Any) -> None:
