@@ -49,7 +49,9 @@ def run(
     """
     prepared = _prepared(domain, registry, observers, journal, options)
     with catching_signals() as interrupt:
-        return finish(prepared, interrupt)
+        result = finish(prepared, interrupt)
+    _warn_of_score(prepared, result)
+    return result
 
 
 async def arun(
@@ -76,7 +78,9 @@ async def arun(
     prepared = _prepared(domain, registry, observers, journal, options)
     interrupt = Interrupt()
     interrupt.begin()
-    return await on_a_thread(partial(finish, prepared, interrupt), interrupt)
+    result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
+    _warn_of_score(prepared, result)
+    return result
 
 
 def _prepared(
@@ -99,6 +103,18 @@ def _prepared(
     for note in prepared.engine.opening.notes:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     return prepared
+
+
+def _warn_of_score(prepared: Prepared, result: Result) -> None:
+    """
+    Say once that the final state could not be scored, unless that was said before the start.
+    """
+    final = result.scores.get("final")
+    if prepared.engine.machine.scoring.short or (final is not None and final.source == "fresh"):
+        return
+    told = "it is unknown" if final is None else "it is the gate's last measurement"
+    text = f"the run ended ({result.stop_reason}) before the final reward could be measured: {told}"
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def finish(

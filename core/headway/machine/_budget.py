@@ -77,7 +77,7 @@ class Budget:
 
     max_rollouts: int | None = None
     max_calls: int | None = None
-    max_tokens: float | None = None
+    max_tokens: int | None = None
     max_cost: float | None = None
     tokens_per_call: int | None = None
     cost_per_call: float | None = None
@@ -91,8 +91,7 @@ class Budget:
     metered: tuple[Resource, ...] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        most = None if self.max_tokens is None or self.max_tokens == inf else int(self.max_tokens)
-        self._tokens = Resource("max_tokens", most, self.tokens_per_call)
+        self._tokens = Resource("max_tokens", self.max_tokens, self.tokens_per_call)
         self._cost = Resource("max_cost", _parts(self.max_cost), _parts(self.cost_per_call))
         self.metered = tuple(r for r in (self._tokens, self._cost) if r.most is not None)
 

@@ -23,8 +23,15 @@ STOPS_UNSCORED = ("interrupted", "error")
 
 
 _COUNTS = ("n_workers", "slots", "final_draws", "max_proposal_bytes", "max_worker_errors")
-_LIMITS = ("max_rollouts", "max_calls", "max_rounds", "patience", "tokens_per_call")
-_AMOUNTS = ("max_tokens", "max_cost", "cost_per_call")
+_LIMITS = (
+    "max_rollouts",
+    "max_calls",
+    "max_tokens",
+    "tokens_per_call",
+    "max_rounds",
+    "patience",
+)
+_AMOUNTS = ("max_cost", "cost_per_call")
 _SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout")
 
 
@@ -88,7 +95,7 @@ class MachineConfig:
     max_worker_errors: int = 3
     max_rollouts: int | None = None
     max_calls: int | None = None
-    max_tokens: float | None = None
+    max_tokens: int | None = None
     max_cost: float | None = None
     tokens_per_call: int | None = None
     cost_per_call: float | None = None

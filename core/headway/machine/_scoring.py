@@ -56,6 +56,8 @@ class Scoring:
     final: Score | None = attrs.field(default=None, init=False)
     test: Score | None = attrs.field(default=None, init=False)
     over: bool = attrs.field(default=False, init=False)
+    short: bool = attrs.field(default=False, init=False)
+    """Whether it was clear from the start that the budget pays no final scoring."""
     _first: Snapshot | None = attrs.field(default=None, init=False)
     _baseline_reserve: int = attrs.field(default=0, init=False)
     _final_reserve: int = attrs.field(default=0, init=False)
@@ -72,7 +74,8 @@ class Scoring:
         How many measurements final scoring takes at most.
         """
         config = self.state.config
-        return len(self._final_draws) * (len(config.held_out) + len(config.test))
+        draws = 1 if self.state.deterministic else config.final_draws
+        return draws * (len(config.held_out) + len(config.test))
 
     @property
     def _final_draws(self) -> range:
@@ -101,6 +104,8 @@ class Scoring:
         self._baseline_reserve = wanted
         if state.budget.reserve(self.final_calls):
             self._final_reserve = self.final_calls
+        else:
+            self.short = True
         state.measuring.want(
             BASELINE, (state.head.artifact,), state.config.held_out, range(draws), background=True
         )
