@@ -13,7 +13,7 @@ import attrs
 
 from headway.contracts import Fault, LedgerEntry, Notice, RunFinished, SweepDone
 from headway.drivers import Engine
-from headway.machine import Score
+from headway.machine import Machine, Score
 from headway.result import Failure, Result
 
 T = TypeVar("T")
@@ -98,7 +98,17 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         ledger_log=ledger_log,
         choices=opening.choices,
         notes=opening.notes,
+        unscored=_unscored(machine),
     )
+
+
+def _unscored(machine: Machine) -> str | None:
+    final = machine.scoring.final
+    if machine.scoring.short or (final is not None and final.source == "fresh"):
+        return None
+    told = "it is unknown" if final is None else "it is the gate's last measurement"
+    ended = f"the run ended ({machine.stop_reason})"
+    return f"{ended} before the final reward could be measured: {told}"
 
 
 def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> T:

@@ -94,6 +94,8 @@ class Result:
         ledger_log: The committed versions, oldest first.
         choices: The effective plug-ins by kind, with distribution and version.
         notes: What was said before the run started.
+        unscored: Why ``final_reward`` is the gate's last measurement, or unknown; None when it was
+            measured, or when ``notes`` says so already.
     """
 
     _state: Json
@@ -136,6 +138,7 @@ class Result:
     ledger_log: tuple[LedgerEntry, ...]
     choices: Mapping[str, str] = attrs.field(converter=_read_only)
     notes: tuple[str, ...]
+    unscored: str | None
 
     @property
     def state(self) -> Json:

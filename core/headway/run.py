@@ -50,7 +50,7 @@ def run(
     prepared = _prepared(domain, registry, observers, journal, options)
     with catching_signals() as interrupt:
         result = finish(prepared, interrupt)
-    _warn_of_score(prepared, result)
+    _warn_of_score(result)
     return result
 
 
@@ -79,7 +79,7 @@ async def arun(
     interrupt = Interrupt()
     interrupt.begin()
     result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
-    _warn_of_score(prepared, result)
+    _warn_of_score(result)
     return result
 
 
@@ -105,16 +105,15 @@ def _prepared(
     return prepared
 
 
-def _warn_of_score(prepared: Prepared, result: Result) -> None:
+def _warn_of_score(result: Result) -> None:
     """
     Say once that the final state could not be scored, unless that was said before the start.
+
+    Where warnings are errors, this one is not: what the run found has been paid for.
     """
-    final = result.scores.get("final")
-    if prepared.engine.machine.scoring.short or (final is not None and final.source == "fresh"):
-        return
-    told = "it is unknown" if final is None else "it is the gate's last measurement"
-    text = f"the run ended ({result.stop_reason}) before the final reward could be measured: {told}"
-    warnings.warn(text, RuntimeWarning, stacklevel=3)
+    if result.unscored is not None:
+        with suppress(RuntimeWarning):
+            warnings.warn(result.unscored, RuntimeWarning, stacklevel=3)
 
 
 def finish(

@@ -115,6 +115,7 @@ class Auditor:
     cards: int = 0
     decided: set[int] = attrs.field(factory=set[int])
     paid: int = 0
+    charged: dict[int, int] = attrs.field(factory=dict[int, int])
     version: int = 0
     digest: str = ""
     stopped: bool = False
@@ -156,6 +157,8 @@ class Auditor:
         self.events += 1
         call = getattr(event, "call", None)
         late = call is not None and Abandon(call) in out
+        if isinstance(event, Done | Failed) and not self.finished:
+            self.charged.setdefault(event.call, event.usage.tokens)
         if not late:
             _EVENTS.get(type(event), _ignore)(self, event)
         for instruction in out:
@@ -388,6 +391,9 @@ class Auditor:
         counts = self.engine.machine.statistics()
         must(self.stale or not counts.forced_refreshes, "refreshed though nothing was stale")
         must(counts.stale_discarded == self.stale, "stale cards are miscounted")
+        tokens = sum(self.charged.values())
+        must(counts.usage.tokens == tokens, f"{counts.usage.tokens} tokens counted of {tokens}")
+        must(counts.usage.calls == self.paid, "paid calls are miscounted")
 
     def _check_ledger(self) -> None:
         head = self.ledger.snapshot()
@@ -407,6 +413,8 @@ class Auditor:
             must(self.tickets <= config.max_rollouts, f"{self.tickets} rollouts")
         if config.max_calls is not None:
             must(self.paid <= config.max_calls, f"{self.paid} calls")
+        if config.max_tokens is not None and config.tokens_per_call is not None:
+            must(sum(self.charged.values()) <= config.max_tokens, "more tokens than the budget")
         open_work = self.tickets - len(self.ended) + self.cards - len(self.decided)
         must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
         self._check_busy(slots, flying, open_work)
@@ -423,6 +431,8 @@ class Auditor:
         config = machine.config
         if machine.phase != "running" or isinstance(gate, Barrier):
             return
+        if config.max_tokens is not None:
+            return  # a rollout may wait for what others turn out not to spend
         full = open_work >= self._bound() - self.carried or flying >= config.n_workers
         if slots >= config.slots or full or self.tickets == config.max_rollouts:
             return
