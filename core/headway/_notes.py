@@ -71,7 +71,7 @@ def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
         if most is None or most == math.inf:
             continue
         if each is not None:
-            notes += _call_notes(config, option, most, int(most / each * (1 + _ROUNDING)))
+            notes += _call_notes(config, option, most, int(most / each * (1 + _ROUNDING)), each)
             continue
         notes.append(
             f"{option}={most:g} without {ceiling}: each call in flight holds the mean of those before, "
@@ -80,11 +80,15 @@ def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
     metered = {"max_tokens", "max_cost"}
     if options.limits and set(options.limits) <= metered:
         names = " and ".join(sorted(options.limits))
-        notes.append(f"only {names} ends this run: it goes on for ever if the domain charges nothing")
+        notes.append(
+            f"only {names} ends this run: it goes on for ever if the domain charges nothing"
+        )
     return notes
 
 
-def _call_notes(config: MachineConfig, option: str, value: float, calls: int) -> list[str]:
+def _call_notes(
+    config: MachineConfig, option: str, value: float, calls: int, each: float = 1
+) -> list[str]:
     held_out, notes = len(config.held_out), list[str]()
     baseline = config.baseline_draws * held_out
     draws = 1 if config.deterministic else config.final_draws
@@ -94,17 +98,10 @@ def _call_notes(config: MachineConfig, option: str, value: float, calls: int) ->
         text = "too few to score the final state; its reward will be the gate's last measurement"
         notes.append(f"{option}={value:g}: {text}")
     if left < 0:
-        fewest = baseline + config.calls_per_ticket
-        enough = fewest if option == "max_calls" else fewest * _ceiling(config, option)
+        enough = (baseline + config.calls_per_ticket) * each
         remedy = f"Give at least {enough:g}: the baseline takes {baseline} calls."
         raise OptionError(option, value, remedy)
     proposals = left // (config.calls_per_ticket + held_out)
     if proposals < FEW_PROPOSALS:
         notes.append(f"{option}={value:g} affords about {proposals} proposals that are measured")
     return notes
-
-
-def _ceiling(config: MachineConfig, option: str) -> float:
-    each = config.tokens_per_call if option == "max_tokens" else config.cost_per_call
-    assert each is not None
-    return each

@@ -132,9 +132,7 @@ class RunOptions:
     max_rollouts: int | None = _count("rollouts to make", None)
     max_calls: int | None = _count("paid calls to make, final scoring included", None)
     max_tokens: int | None = _count("tokens to be charged, final scoring included", None)
-    max_cost: float | None = _number(
-        "money to be charged, final scoring included", None, above=0
-    )
+    max_cost: float | None = _number("money to be charged, final scoring included", None, above=0)
     tokens_per_call: int | None = _count("the most tokens that one call charges", None)
     cost_per_call: float | None = _number(
         "the most money that one call charges", None, above=0, below=math.inf
@@ -202,7 +200,7 @@ def limits_remedy(shown: Callable[[str], str] = str) -> str:
         shown: How to write an option's name.
 
     >>> limits_remedy()
-    'Give max_rollouts, max_calls, max_seconds, rounds, target_reward or patience.'
+    'Give max_rollouts, max_calls, max_tokens, max_cost, max_seconds, rounds, target_reward or patience.'
     """
     *names, last = map(shown, LIMITS)
     return f"Give {', '.join(names)} or {last}."

@@ -56,9 +56,7 @@ class StepHost:
     config: MachineConfig
     _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
 
-    def resume(
-        self, instruction: Resume, now: Callable[[], float]
-    ) -> Yielded | Returned | Raised:
+    def resume(self, instruction: Resume, now: Callable[[], float]) -> Yielded | Returned | Raised:
         """
         Hand a step its answer and report what it does next.
 

@@ -278,9 +278,7 @@ class Workbench:
         return tuple(sorted(keys))
 
 
-def _failed(
-    call: Call, error: BaseException, now: Callable[[], float], meter: Meter
-) -> Failed:
+def _failed(call: Call, error: BaseException, now: Callable[[], float], meter: Meter) -> Failed:
     task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
     fault = Fault.of(call.kind, error, task)
     invalid = isinstance(error, InvalidValue)

@@ -58,6 +58,7 @@ class OpenSweep:
         survivors: Cards for the step, by number.
         committed: Cards committed so far.
         stale: Cards discarded as stale so far.
+        reasons: Why cards were discarded so far.
         begun: Its step, once it is open.
     """
 
@@ -73,6 +74,7 @@ class OpenSweep:
     survivors: dict[int, Card] = attrs.field(factory=dict[int, Card])
     committed: int = 0
     stale: int = 0
+    reasons: set[str] = attrs.field(factory=set[str])
     begun: OpenStep | None = None
 
     @property

@@ -168,7 +168,7 @@ class Requests:
             self._races = 0
             self.sweeps.discard_rest(sweep, "conflict")
         self.sweeps.close_others(sweep)
-        self.sweeps.close(sweep, "lost")
+        self.sweeps.close(sweep, "cas-conflict")
         self.sweeps.again = True
 
     def commit_failed(self, fault: Fault) -> None:

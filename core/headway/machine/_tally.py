@@ -160,7 +160,9 @@ class Tally:
         self.reverifying.discard(call)
         self.reverify_seconds += now
 
-    def usage(self, *, tokens: int, cost: float, running: Mapping[str, int], now: float) -> TotalUsage:
+    def usage(
+        self, *, tokens: int, cost: float, running: Mapping[str, int], now: float
+    ) -> TotalUsage:
         """
         What all paid calls used so far.
 
@@ -182,7 +184,9 @@ class Tally:
     def _lengths(self, running: Mapping[str, int], now: float) -> dict[str, float]:
         return {kind: self.seconds[kind] + running.get(kind, 0) * now for kind in _KINDS}
 
-    def slot_seconds(self, running: Mapping[str, int], *, slots: int, now: float) -> dict[str, float]:
+    def slot_seconds(
+        self, running: Mapping[str, int], *, slots: int, now: float
+    ) -> dict[str, float]:
         """
         What the slots were used for so far.
         """

@@ -112,10 +112,9 @@ class Tickets:
         In a round nothing turns out before its end, lest its size depended on the order of arrival.
         """
         state = self.state
-        if reason != "max_calls" and not state.gate.ordered:
-            if self.flights or state.slots.running:
-                return
-        state.stop(reason)
+        under_way = bool(self.flights or state.slots.running)
+        if reason == "max_calls" or state.gate.ordered or not under_way:
+            state.stop(reason)
 
     def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state = self.state

@@ -85,11 +85,17 @@ def _metered(state: State, tickets: Tickets) -> None:
     measured = [call.kind for call in state.slots.running.values()].count("measure")
     per_ticket = state.config.calls_per_ticket
     begun = sum([per_ticket - f.reserved - f.lost for f in flights])
-    _must(budget.open == begun + measured + len(state.abandoned), "a call is settled twice, or never")
+    _must(
+        budget.open == begun + measured + len(state.abandoned), "a call is settled twice, or never"
+    )
     _must(budget.open + budget.settled == budget.calls, "calls = open + settled")
     held = budget.open + budget.reserved
     for resource in budget.metered:
-        if resource.ceiling is not None and resource.most is not None and not state.tally.above_ceiling:
+        if (
+            resource.ceiling is not None
+            and resource.most is not None
+            and not state.tally.above_ceiling
+        ):
             spent = resource.spent + held * resource.ceiling
             _must(spent <= resource.most, f"{resource.name} overshot")
 
