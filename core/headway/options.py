@@ -200,7 +200,7 @@ def limits_remedy(shown: Callable[[str], str] = str) -> str:
         shown: How to write an option's name.
 
     >>> limits_remedy()
-    'Give max_rollouts, max_calls, max_tokens, max_cost, max_seconds, rounds, target_reward or patience.'
+    'Give max_rollouts, max_calls, max_tokens, ..., target_reward or patience.'
     """
     *names, last = map(shown, LIMITS)
     return f"Give {', '.join(names)} or {last}."
