@@ -10,6 +10,7 @@ import math
 import threading
 
 import pytest
+from by_hand import FAULT
 
 from headway import charge, run
 from headway.codec import decode, encode
@@ -226,7 +227,7 @@ def test_a_rebase_is_no_paid_call():
     [
         Done(1.0, 3, 0.5),
         Done(1.0, 3, 0.5, Usage(12, 0.25)),
-        Failed(1.0, 3, decode(encode(__import__("by_hand").FAULT)), False, Usage(1, 0.5)),
+        Failed(1.0, 3, FAULT, False, Usage(1, 0.5)),
     ],
 )
 def test_usage_is_journalled(event):

@@ -173,7 +173,6 @@ class Auditor:
             _INSTRUCTIONS.get(type(instruction), _ignore)(self, instruction)
         self.stopped = self.engine.machine.stop_reason is not None
         self.searching = self.engine.machine.phase == "running"
-        self.retired = self.engine.machine.statistics().retired_workers
         self._check_bounds()
 
     def _pass(self, now: float) -> None:
@@ -373,6 +372,8 @@ class Auditor:
         must(notice.ticket not in self.ended, f"ticket {notice.ticket} ends twice")
         must(notice.ticket < self.tickets, f"ticket {notice.ticket} ends before it began")
         self.ended.add(notice.ticket)
+        if notice.completion != "ok":
+            self.retired = self.engine.machine.statistics().retired_workers
         at_head = self.bases.pop(notice.ticket) == self.version
         if self.proposed.pop(notice.ticket, None) is not None:
             must(notice.completion == "ok", f"ticket {notice.ticket} failed and has a proposal")
