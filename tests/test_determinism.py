@@ -49,7 +49,7 @@ class Worn(Delayed):
     Its first rollouts are honest, so that the baseline is known before any is not.
     """
 
-    honest = 60
+    honest = 0
 
     def rollout(self, state, task, *, rng):
         self.honest -= 1
@@ -96,6 +96,7 @@ def test_a_contradiction_is_told_once_and_kept(mode, driver):
     Two rollouts of one head on one task differ: from then on the run is noisy.
     """
     worn = Worn(silent=0.0, useless=0.0, right=0.0)
+    worn.honest = 0 if mode == "sync" else 40
     result = run(worn, mode=mode, driver=driver, max_rollouts=400, validate=True)
 
     assert "contradicted" == result.deterministic

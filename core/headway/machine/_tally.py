@@ -198,7 +198,8 @@ class Tally:
             "reverify": again + lengths["rebase"],
             "idle_waiting": self.idle_waiting,
         }
-        return {**used, "idle": max(0.0, slots * now - sum(used.values()))}
+        used["idle"] = slots * now - sum(used.values())
+        return {use: max(0.0, seconds) for use, seconds in used.items()}  # but for rounding
 
     def merge_seconds(self, running: Mapping[str, int], now: float) -> float:
         """
