@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import math
 import threading
+from typing import ClassVar
 
 import pytest
 from by_hand import FAULT
@@ -33,7 +34,7 @@ class Paid(ToyDomain):
     Charges a fixed price for each kind of call, and counts what it charged.
     """
 
-    prices = {"rollout": 5, "propose": 70, "measure": 11}
+    prices: ClassVar = {"rollout": 5, "propose": 70, "measure": 11}
 
     def __init__(self, **options):
         super().__init__(**options)

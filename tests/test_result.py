@@ -5,7 +5,6 @@ What a run gives back: complete, immutable, the same after a file.
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from collections import Counter, defaultdict
 
@@ -174,15 +173,15 @@ def test_what_a_domain_keeps_is_not_what_the_result_shows():
     A domain that goes on writing to what it rendered changes no result.
     """
 
-    class Keeping(ToyDomain):
-        kept = {"a.txt": "one\n"}
+    kept = {"a.txt": "one\n"}
 
+    class Keeping(ToyDomain):
         def render(self, state):
-            return self.kept
+            return kept
 
     domain = Keeping()
     result = some(domain)
-    domain.kept["a.txt"] = domain.kept["b.txt"] = "changed"
+    kept["a.txt"] = kept["b.txt"] = "changed"
 
     assert {"a.txt": "one\n"} == result.files
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import attrs
 
@@ -19,14 +19,15 @@ from headway.contracts import Fault, Json, LedgerEntry, SweepDone, TotalUsage
 from headway.errors import OptionError
 from headway.machine import Score
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 _FORMAT = 1
 """The number of the format in which results are saved."""
 
 
-def _read_only(mapping: Mapping[K, V]) -> Mapping[K, V]:
+def _by_word(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(mapping))
+
+
+def _by_number(mapping: Mapping[int, int]) -> Mapping[int, int]:
     return MappingProxyType(dict(mapping))
 
 
@@ -98,17 +99,17 @@ class Result:
             measured, or when ``notes`` says so already.
     """
 
-    _state: Json
-    files: Mapping[str, str] = attrs.field(converter=_read_only)
+    _state: Json = attrs.field(alias="state")
+    files: Mapping[str, str] = attrs.field(converter=_by_word)
     baseline_reward: float | None
     final_reward: float | None
     test_reward: float | None
-    scores: Mapping[str, Score] = attrs.field(converter=_read_only)
+    scores: Mapping[str, Score] = attrs.field(converter=_by_word)
     history: tuple[SweepDone, ...]
     history_of: str
     deterministic: str
-    completions: Mapping[str, int] = attrs.field(converter=_read_only)
-    decisions: Mapping[str, int] = attrs.field(converter=_read_only)
+    completions: Mapping[str, int] = attrs.field(converter=_by_word)
+    decisions: Mapping[str, int] = attrs.field(converter=_by_word)
     stop_reason: str
     error: Fault | None
     mode: str
@@ -117,9 +118,9 @@ class Result:
     digest: str
     version: int
     rollouts: int
-    calls: Mapping[str, int] = attrs.field(converter=_read_only)
+    calls: Mapping[str, int] = attrs.field(converter=_by_word)
     usage: TotalUsage
-    slot_seconds: Mapping[str, float] = attrs.field(converter=_read_only)
+    slot_seconds: Mapping[str, float] = attrs.field(converter=_by_word)
     merge_seconds: float
     ledger_seconds: float
     worker_starved_seconds: float
@@ -129,14 +130,14 @@ class Result:
     retired_workers: int
     stale_considered: int
     stale_discarded: int
-    eta_histogram: Mapping[int, int] = attrs.field(converter=_read_only)
-    committed_by_eta: Mapping[int, int] = attrs.field(converter=_read_only)
+    eta_histogram: Mapping[int, int] = attrs.field(converter=_by_number)
+    committed_by_eta: Mapping[int, int] = attrs.field(converter=_by_number)
     commit_races: int
     late: int
     no_ops: int
     failures: tuple[Failure, ...]
     ledger_log: tuple[LedgerEntry, ...]
-    choices: Mapping[str, str] = attrs.field(converter=_read_only)
+    choices: Mapping[str, str] = attrs.field(converter=_by_word)
     notes: tuple[str, ...]
     unscored: str | None
 

@@ -5,7 +5,7 @@ Confidence intervals of mean rewards, about draws on given tasks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import pi, sqrt, tan
+from math import fsum, pi, sqrt, tan
 from statistics import NormalDist, fmean, variance
 from typing import TypeAlias
 
@@ -40,7 +40,7 @@ def student_t(df: int) -> float:
     if df == 2:  # noqa: PLR2004 - the other case that has a closed form
         lower = 1 - _UPPER
         return (1 - 2 * lower) / sqrt(2 * lower * _UPPER)
-    return _Z + sum(term / df**power for power, term in enumerate(_EXPANSION, 1))
+    return _Z + fsum(term / df**power for power, term in enumerate(_EXPANSION, 1))
 
 
 def interval(rows: Sequence[Sequence[float]], bounds: Interval) -> Interval | None:

@@ -5,7 +5,7 @@ What all of the machine's parts share, and the few ways in which it changes.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import attrs
 
@@ -43,7 +43,7 @@ What is known of rewards: ``declared`` deterministic; ``unknown`` so far; ``assu
 since two draws of the baseline agreed; ``contradicted`` after that; ``noisy``, declared or seen.
 """
 
-DETERMINISMS: tuple[str, ...] = get_args(Determinism)
+_DECLARED: dict[bool | None, Determinism] = {True: "declared", False: "noisy", None: "unknown"}
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -105,7 +105,7 @@ class State:
             cost_per_call=config.cost_per_call,
         )
         self.slots = Slots(config.slots)
-        self.determinism = {True: "declared", False: "noisy", None: "unknown"}[config.deterministic]
+        self.determinism = _DECLARED[config.deterministic]
         self.deterministic = config.deterministic is True
 
     def next_call(self) -> int:

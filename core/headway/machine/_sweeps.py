@@ -356,7 +356,7 @@ class Sweeps:
         state = self.state
         del self.open[sweep.number]
         if outcome in ("below-threshold", "all-dropped") and len(sweep.reasons) == 1:
-            outcome = _FOR_ONE_REASON.get(*sweep.reasons, outcome)
+            outcome = _FOR_ONE_REASON.get(next(iter(sweep.reasons)), outcome)
         state.tally.sweeps[outcome] += 1
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.committed else self.barren + 1
