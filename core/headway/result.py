@@ -201,8 +201,7 @@ class Result:
         return {name: _plain(value) for name, value in self._held().items()}
 
     def _held(self) -> dict[str, Any]:
-        fields = attrs.fields(Result)
-        return {field.name.lstrip("_"): getattr(self, field.name) for field in fields}
+        return {str(field.alias): getattr(self, field.name) for field in attrs.fields(Result)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """
