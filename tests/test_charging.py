@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import math
+import signal
 import threading
 from typing import ClassVar
 
@@ -107,6 +108,33 @@ def test_serial_counts_too():
     result = run(paid, mode="sync", driver="serial", max_rollouts=30)
 
     assert paid.tokens == result.usage.tokens > 0
+
+
+class Stopped(Paid):
+    """
+    Its fifth rollout is broken off by Ctrl-C, after it has charged.
+    """
+
+    left = 5
+
+    def rollout(self, state, task, *, rng):
+        outcome = super().rollout(state, task, rng=rng)
+        self.left -= 1
+        if not self.left:
+            signal.raise_signal(signal.SIGINT)
+        return outcome
+
+
+@pytest.mark.parametrize("driver", ["serial", "simulated"])
+def test_what_an_interrupted_call_charged_counts(driver):
+    """
+    On the thread that Ctrl-C comes to.
+    """
+    stopped = Stopped()
+    result = run(stopped, mode="sync", driver=driver, max_rollouts=60)
+
+    assert "interrupted" == result.stop_reason
+    assert driver != "serial" or stopped.tokens == result.usage.tokens > 0
 
 
 class Failing(Paid):

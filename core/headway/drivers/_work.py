@@ -27,6 +27,7 @@ from headway.contracts import (
     Proposal,
     Snapshot,
     Task,
+    Usage,
     canonical_json,
     content_digest,
     text_digest,
@@ -76,6 +77,7 @@ class Workbench:
         executor: Where plain functions run.
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
+        broken_off: What the call spent that Ctrl-C broke off.
     """
 
     domain: Domain
@@ -84,6 +86,7 @@ class Workbench:
     seed: int
     executor: Executor
     bridge: Bridge = attrs.field(factory=Bridge)
+    broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
     _by_rollout: bool = attrs.field(init=False)
     coroutines: frozenset[str] = attrs.field(init=False)
     _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
@@ -136,6 +139,9 @@ class Workbench:
             value = self._finish[kind](call, raw)
         except FAILURES as error:  # user code may raise anything; it is contained
             return _failed(call, error, now, meter)
+        except KeyboardInterrupt:
+            self.broken_off = read_meter(meter)
+            raise
         finally:
             METER.reset(before)
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
@@ -154,13 +160,13 @@ class Workbench:
         As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop.
         """
         meter: Meter = []
-        before = METER.set(meter)
+        METER.set(meter)
         try:
             value = self._finish[call.kind](call, await self._raw[call.kind](call))
         except FAILURES as error:
             return _failed(call, error, now, meter)
         finally:
-            METER.reset(before)
+            METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
     # ------------------------------------------------------- what user code gives, unchecked
