@@ -1,0 +1,102 @@
+"""
+Makes the runs of a plan, one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from headway._prepare import Prepared, prepare
+from headway.comparing._plan import Arm, Plan
+from headway.comparing._trial import Trial, best_of, failed_trial, trial_of
+from headway.contracts import Domain, Observer
+from headway.drivers import Interrupt
+from headway.options import RunOptions
+from headway.registry import Registry
+from headway.result import Result
+from headway.run import finish
+
+
+@attrs.frozen(kw_only=True)
+class Runner:
+    """
+    Makes runs of one domain.
+
+    Args:
+        make: Makes the domain; called for every run, so that none sees what another left behind.
+        registry: Where names are looked up.
+        name: The name that ``registry`` made the domain for, when it did.
+        observers: Told every notice of every run.
+    """
+
+    make: Callable[[], Domain]
+    registry: Registry
+    name: str | None = None
+    observers: tuple[Observer | str, ...] = ()
+
+    def check(self, plan: Plan) -> tuple[str, ...]:
+        """
+        Look up and check what every arm needs, and run nothing.
+
+        Returns:
+            What is worth saying about the arms before they run, each sentence once.
+
+        Raises:
+            UsageError: an option, a name or the domain's tasks can't be used.
+            PluginError: a plug-in that was asked for can't be loaded.
+        """
+        notes: dict[str, list[str]] = {}
+        for arm in plan.arms:
+            prepared = self._prepared(arm.runs(plan.seeds[0])[0])
+            prepared.engine.bench.close()
+            for note in prepared.engine.opening.notes:
+                notes.setdefault(note, []).append(arm.label)
+        return tuple(f"{'; '.join(labels)}: {note}" for note, labels in notes.items())
+
+    def trials(self, plan: Plan, interrupt: Interrupt) -> Iterator[Trial]:
+        """
+        Run all arms with the first seed, then with the next one; ends early when interrupted.
+
+        A run that fails or raises is a trial that says so.
+
+        Raises:
+            KeyboardInterrupt: an interrupt was asked for the second time.
+        """
+        for seed in plan.seeds:
+            for arm in plan.arms:
+                if interrupt.number is not None:
+                    return
+                yield self.trial(arm, seed, interrupt)
+
+    def trial(self, arm: Arm, seed: int, interrupt: Interrupt) -> Trial:
+        """
+        Run one arm with one seed.
+        """
+        parts: list[Trial] = []
+        for options in arm.runs(seed):
+            try:
+                part = trial_of(arm.label, seed, self._run(options, interrupt))
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a run that raises is a row too
+                part = failed_trial(arm.label, seed, error)
+            parts.append(part)
+            if part.status != "done":
+                break
+        return best_of(parts)
+
+    def _run(self, options: RunOptions, interrupt: Interrupt) -> Result:
+        prepared = self._prepared(options)
+        one = Interrupt()  # an interrupt that is over asks nobody any more
+        one.begin()
+        with interrupt.asking(lambda: one.request(interrupt.number or 0)):
+            return finish(prepared, one)
+
+    def _prepared(self, options: RunOptions) -> Prepared:
+        return prepare(
+            self.make(),
+            options,
+            registry=self.registry,
+            observers=self.observers,
+            domain_name=self.name,
+        )

@@ -1,0 +1,102 @@
+"""
+A comparison as tables, in Markdown that also reads well on a terminal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from headway.comparing._comparison import Comparison, Difference, Metric, Summary
+from headway.comparing._plan import Arm
+
+_COMPARED = ("reward", "test_reward", "mean_reward", "seconds", "target_seconds")
+"""Metrics whose differences the table shows; ``results.json`` has all."""
+
+
+def table(comparison: Comparison) -> str:
+    """
+    What the arms came to, and how they differ seed by seed.
+    """
+    plan = comparison.plan
+    seeds = f"{len(plan.seeds)} seed{'' if len(plan.seeds) == 1 else 's'}"
+    head = f"{plan.domain}: equal {plan.equal} ({plan.budget:g} each), {seeds}"
+    parts = [head, *_incomplete(comparison), _arms(comparison)]
+    if differences := _differences(comparison):
+        interval = f"{plan.level:.0%} interval of the paired t test"
+        told = f"Paired differences: mean ({interval}); seeds won-lost-tied:"
+        parts += [told, differences]
+    parts += _failures(comparison)
+    return "\n\n".join(parts) + "\n"
+
+
+def _incomplete(comparison: Comparison) -> list[str]:
+    if comparison.complete:
+        return []
+    whole = sum(trial.status != "interrupted" for trial in comparison.trials)
+    return [f"INCOMPLETE: interrupted after {whole} of {comparison.plan.size} runs."]
+
+
+def _arms(comparison: Comparison) -> str:
+    metrics = comparison.metrics()
+    title = ("arm", "runs", "failed", *(metric.title for metric in metrics))
+    rows = [_arm(comparison, arm, metrics) for arm in comparison.plan.arms]
+    return f"Median (first to third quartile):\n\n{_markdown((title, *rows))}"
+
+
+def _arm(comparison: Comparison, arm: Arm, metrics: Iterable[Metric]) -> tuple[str, ...]:
+    failed = sum(trial.arm == arm.label for trial in comparison.failed)
+    cells = (_summary(comparison.summary(arm, metric), metric.digits) for metric in metrics)
+    return (arm.label, str(len(comparison.done(arm))), str(failed), *cells)
+
+
+def _summary(summary: Summary | None, digits: int) -> str:
+    if summary is None:
+        return "-"
+    median, low, high = (
+        _number(value, digits) for value in (summary.median, summary.low, summary.high)
+    )
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+def _differences(comparison: Comparison) -> str:
+    equal = comparison.plan.equal
+    metrics = [m for m in comparison.metrics() if m.key in _COMPARED and m.key != equal]
+    rows: dict[tuple[str, str], dict[str, Difference]] = {}
+    for difference in comparison.differences():
+        rows.setdefault((difference.arm, difference.against), {})[difference.metric] = difference
+    title = ("arm", "minus", "pairs", *(metric.title for metric in metrics))
+    lines = [
+        (arm, other, str(found["reward"].pairs), *(_cell(found[m.key], m.digits) for m in metrics))
+        for (arm, other), found in rows.items()
+    ]
+    return _markdown((title, *lines)) if lines else ""
+
+
+def _cell(difference: Difference, digits: int) -> str:
+    if not difference.pairs:
+        return "-"
+    counts = f"{difference.wins}-{difference.losses}-{difference.ties}"
+    found = difference.interval
+    if found is None:
+        return counts
+    mean = f"{found.mean:+.{digits}f}"
+    if found.low is None:
+        return f"{mean}; {counts}"
+    return f"{mean} ({found.low:+.{digits}f} to {found.high:+.{digits}f}); {counts}"
+
+
+def _failures(comparison: Comparison) -> list[str]:
+    lines = [f"- {t.arm}, seed {t.seed}: {t.error}" for t in comparison.failed]
+    return ["\n".join(("Failed, and in no figure above:", "", *lines))] if lines else []
+
+
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}" if math.isfinite(value) else "never"
+
+
+def _markdown(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
+    rule = f"| {' | '.join('-' * width for width in widths)} |"
+    return "\n".join((lines[0], rule, *lines[1:]))
