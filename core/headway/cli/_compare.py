@@ -195,7 +195,7 @@ def _study(args: argparse.Namespace) -> _Study:
 
 
 def _with_own(settings: Settings) -> Settings:
-    own = {name: f"--{name}" for name in ("modes", "seeds", "equal", "against")}
+    own = {name: f"--{name}" for name in ("modes", "seeds", "workers", "equal", "against")}
     return attrs.evolve(settings, places={"n_workers": "--workers", **settings.places, **own})
 
 

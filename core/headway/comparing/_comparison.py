@@ -5,7 +5,7 @@ What the trials of a plan say: a summary of each arm, and paired differences.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
@@ -241,6 +241,6 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "__attrs_attrs__"):
         held: Mapping[str, Any] = attrs.asdict(value, recurse=False)
         return {name: _plain(item) for name, item in held.items()}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[Any, ...]", value)]
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Iterable[Any]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,6 +5,7 @@ A comparison as tables, in Markdown that also reads well on a terminal.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from headway.comparing._comparison import Comparison, Difference, Metric, Summary
@@ -26,7 +27,7 @@ def table(comparison: Comparison) -> str:
         interval = f"{plan.level:.0%} interval of the paired t test"
         told = f"Paired differences: mean ({interval}); seeds won-lost-tied:"
         parts += [told, differences]
-    parts += _failures(comparison)
+    parts += [*_gated(comparison), *_failures(comparison)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -46,17 +47,23 @@ def _arms(comparison: Comparison) -> str:
 
 def _arm(comparison: Comparison, arm: Arm, metrics: Iterable[Metric]) -> tuple[str, ...]:
     failed = sum(trial.arm == arm.label for trial in comparison.failed)
-    cells = (_summary(comparison.summary(arm, metric), metric.digits) for metric in metrics)
-    return (arm.label, str(len(comparison.done(arm))), str(failed), *cells)
+    done = len(comparison.done(arm))
+    cells = (_summary(comparison.summary(arm, metric), metric.digits, done) for metric in metrics)
+    return (arm.label, str(done), str(failed), *cells)
 
 
-def _summary(summary: Summary | None, digits: int) -> str:
+def _summary(summary: Summary | None, digits: int, done: int) -> str:
     if summary is None:
         return "-"
     median, low, high = (
         _number(value, digits) for value in (summary.median, summary.low, summary.high)
     )
-    return median if low == high else f"{median} ({low} to {high})"
+    spread = "" if low == high else f" ({low} to {high})"
+    return f"{median}{spread}{_few(summary.count, done)}"
+
+
+def _few(count: int, most: int) -> str:
+    return "" if count == most else f" [{count} of {most}]"
 
 
 def _differences(comparison: Comparison) -> str:
@@ -66,17 +73,19 @@ def _differences(comparison: Comparison) -> str:
     for difference in comparison.differences():
         rows.setdefault((difference.arm, difference.against), {})[difference.metric] = difference
     title = ("arm", "minus", "pairs", *(metric.title for metric in metrics))
-    lines = [
-        (arm, other, str(found["reward"].pairs), *(_cell(found[m.key], m.digits) for m in metrics))
-        for (arm, other), found in rows.items()
-    ]
+    lines: list[tuple[str, ...]] = []
+    for (arm, other), found in rows.items():
+        most = max(difference.pairs for difference in found.values())
+        cells = (_cell(found[metric.key], metric.digits, most) for metric in metrics)
+        lines.append((arm, other, str(most), *cells))
     return _markdown((title, *lines)) if lines else ""
 
 
-def _cell(difference: Difference, digits: int) -> str:
+def _cell(difference: Difference, digits: int, most: int) -> str:
     if not difference.pairs:
         return "-"
-    counts = f"{difference.wins}-{difference.losses}-{difference.ties}"
+    few = _few(difference.pairs, most)
+    counts = f"{difference.wins}-{difference.losses}-{difference.ties}{few}"
     found = difference.interval
     if found is None:
         return counts
@@ -84,6 +93,18 @@ def _cell(difference: Difference, digits: int) -> str:
     if found.low is None:
         return f"{mean}; {counts}"
     return f"{mean} ({found.low:+.{digits}f} to {found.high:+.{digits}f}); {counts}"
+
+
+def _gated(comparison: Comparison) -> list[str]:
+    """
+    Runs whose reward is the one that the search itself chose by: optimistic when rewards are noisy.
+    """
+    counts = Counter(t.arm for t in comparison.trials if t.status == "done" and t.source == "gate")
+    if not counts:
+        return []
+    told = ", ".join(f"{count} of {arm}" for arm, count in counts.items())
+    why = "the budget left no room to score the final state anew"
+    return [f"Held-out reward as the gate measured it last ({why}): {told}."]
 
 
 def _failures(comparison: Comparison) -> list[str]:

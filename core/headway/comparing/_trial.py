@@ -55,7 +55,9 @@ class Trial:
         status: ``done``, ``failed`` or ``interrupted``; only the first kind counts.
         error: Why it failed, in one line.
         stop_reason: Why it ended; ``""`` when it gave no result.
-        reward: Mean held-out reward of the final head, on fresh draws unless deterministic.
+        reward: Mean held-out reward of the final head.
+        source: ``fresh`` when the final head was scored anew; ``gate`` when the budget left no room
+            for that, so that the reward is what the gate measured last.
         test_reward: Mean reward on the test tasks.
         seconds: Seconds on the driver's clock; virtual under ``simulated``.
         rollouts: Rollouts admitted.
@@ -71,6 +73,7 @@ class Trial:
     error: str = ""
     stop_reason: str = ""
     reward: float | None = None
+    source: str = ""
     test_reward: float | None = None
     seconds: float | None = None
     rollouts: int | None = None
@@ -92,6 +95,7 @@ def trial_of(arm: str, seed: int, result: Result) -> Trial:
         error=_told(result.error) if result.failed else "",
         stop_reason=result.stop_reason,
         reward=result.final_reward,
+        source=result.scores["final"].source if "final" in result.scores else "",
         test_reward=result.test_reward,
         seconds=result.wallclock,
         rollouts=result.rollouts,
