@@ -556,8 +556,15 @@ def test_a_target_that_is_not_reached_is_never():
     found = {d.metric: d for d in comparison.differences()}["target_seconds"]
 
     assert "never" in text
-    assert (3, 1, 0, 2) == (found.pairs, found.wins, found.losses, found.ties)
+    assert (3, 1, 1, 0, 2) == (
+        found.pairs,
+        found.finite,
+        found.wins,
+        found.losses,
+        found.ties,
+    )
     assert pytest.approx(-6.0) == found.interval.mean
+    assert "-6.0 [1 of 3]; 1-0-2 |" in text
 
 
 def test_a_score_that_did_not_fit_is_not_passed_over():

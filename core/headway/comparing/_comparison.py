@@ -68,8 +68,8 @@ class Difference:
         against: The other arm's label.
         metric: The metric's key.
         pairs: Seeds with which both have it.
-        interval: The mean of the differences and where it may lie; None without a pair that has
-            two finite values.
+        finite: Those with which both reached it, which are all but for a time to a target.
+        interval: The mean of the finite differences and where it may lie; None without one.
         wins: Seeds with which the arm did better.
         losses: Seeds with which it did worse.
         ties: Seeds with which both did alike.
@@ -79,6 +79,7 @@ class Difference:
     against: str
     metric: str
     pairs: int
+    finite: int
     interval: Interval | None
     wins: int
     losses: int
@@ -161,6 +162,7 @@ class Comparison:
             against=other.label,
             metric=metric.key,
             pairs=len(known),
+            finite=len(gains),
             interval=paired_t(gains, self.plan.level) if gains else None,
             wins=signs.count(1),
             losses=signs.count(-1),

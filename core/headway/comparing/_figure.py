@@ -75,8 +75,9 @@ def _figure(make: Any, comparison: Comparison) -> Any:
             axes.grid(visible=True, alpha=0.3)
         row[0].set_ylabel("held-out reward")
         row[0].set_title(f"{workers} workers", loc="left")
-        if row[-1].get_legend_handles_labels()[0]:
-            row[-1].legend(loc="lower right")
+    handles, labels = grid[0][0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     seeds = f"{len(plan.seeds)} seeds, median and middle half"
     figure.suptitle(f"{plan.domain}, equal {plan.equal} ({plan.budget:g} each), {seeds}")
     return figure

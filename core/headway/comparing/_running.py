@@ -55,15 +55,20 @@ class Runner:
                 notes.setdefault(note, []).append(arm.label)
         return tuple(f"{'; '.join(labels)}: {note}" for note, labels in notes.items())
 
-    def trials(self, plan: Plan, interrupt: Interrupt) -> Iterator[Trial]:
+    def trials(self, plan: Plan, interrupt: Interrupt | None = None) -> Iterator[Trial]:
         """
         Run all arms with the first seed, then with the next one; ends early when interrupted.
 
         A run that fails or raises is a trial that says so.
 
+        Args:
+            plan: What to run.
+            interrupt: Ends the run that is going on, and begins no further one.
+
         Raises:
             KeyboardInterrupt: an interrupt was asked for the second time.
         """
+        interrupt = interrupt or Interrupt()
         for seed in plan.seeds:
             for arm in plan.arms:
                 if interrupt.number is not None:
@@ -73,6 +78,11 @@ class Runner:
     def trial(self, arm: Arm, seed: int, interrupt: Interrupt) -> Trial:
         """
         Run one arm with one seed.
+
+        Args:
+            arm: Which one.
+            seed: Its seed.
+            interrupt: Ends it early.
         """
         parts: list[Trial] = []
         for options in arm.runs(seed):

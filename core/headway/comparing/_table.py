@@ -84,12 +84,11 @@ def _differences(comparison: Comparison) -> str:
 def _cell(difference: Difference, digits: int, most: int) -> str:
     if not difference.pairs:
         return "-"
-    few = _few(difference.pairs, most)
-    counts = f"{difference.wins}-{difference.losses}-{difference.ties}{few}"
+    counts = f"{difference.wins}-{difference.losses}-{difference.ties}"
     found = difference.interval
     if found is None:
-        return counts
-    mean = f"{found.mean:+.{digits}f}"
+        return f"{counts}{_few(difference.pairs, most)}"
+    mean = f"{found.mean:+.{digits}f}{_few(difference.finite, most)}"
     if found.low is None:
         return f"{mean}; {counts}"
     return f"{mean} ({found.low:+.{digits}f} to {found.high:+.{digits}f}); {counts}"
