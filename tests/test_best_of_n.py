@@ -12,7 +12,7 @@ import pytest
 
 from headway import run
 from headway.builtins._best_of_n import BestOfN
-from headway.contracts import Domain, Outcome, RunFinished, Splits, Task, TicketEnded
+from headway.contracts import Domain, HeadCommitted, Outcome, RunFinished, Splits, Task, TicketEnded
 from headway.durations import Constant, LogNormal
 from headway.errors import OptionError
 from headway.testing._toy import ToyDomain
@@ -42,6 +42,11 @@ class Watched(ToyDomain):
         if change is not None:
             self.changes.append(change)
         return change
+
+
+def held_out_reward(domain, state):
+    tasks = domain.tasks().held_out
+    return fmean(1 - len(domain._wrong(state, task)) / len(task.data) for task in tasks)
 
 
 def sample(domain, mode, **options):
@@ -78,15 +83,11 @@ def test_the_best_single_sample_wins(mode):
     """
     domain = Watched()
     result = sample(domain, mode)
-    held_out = domain.tasks().held_out
-
-    def reward(state):
-        return fmean(1 - len(domain._wrong(state, task)) / len(task.data) for task in held_out)
-
     states = [domain.apply(domain.initial(), change) for change in domain.changes]
 
     assert result.state in states
-    assert max(map(reward, states)) == pytest.approx(result.final_reward)
+    rewards = [held_out_reward(domain, state) for state in states]
+    assert max(rewards) == pytest.approx(result.final_reward)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -94,9 +95,15 @@ def test_each_commit_is_better_than_the_one_before(mode):
     """
     A tie keeps the older sample, so versions are few and their rewards rise.
     """
-    result = sample(Watched(), mode)
-    rewards = [sweep.reward for sweep in result.history if sweep.committed]
+    domain, heads = Watched(), []
+    sample(
+        domain,
+        mode,
+        observers=[lambda n: heads.append(n.head) if isinstance(n, HeadCommitted) else None],
+    )
+    rewards = [held_out_reward(domain, head.artifact.value) for head in heads]
 
+    assert len(rewards) > 1
     assert sorted(set(rewards)) == rewards
 
 

@@ -60,8 +60,6 @@ FRAIL = """
         def apply(self, state, diff):
             return diff
 
-        measure_calls = 0
-
         def measure(self, state, task):
             return min(1.0, state / 100)
 
@@ -272,6 +270,23 @@ def test_a_run_that_fails_is_a_row_and_the_exit_code_1(install, tmp_path, monkey
     )
 
 
+def test_runs_that_take_long_are_told_when_they_begin(letters, capsys):
+    """
+    On threads a run may take hours; one that is simulated is over at once.
+    """
+    main(["compare", "letters", "--max-rollouts", "8", "--seeds", "4", "--modes", "async"])
+    main(["compare", "letters", *QUICK, "--seeds", "5", "--modes", "async"])
+    told = capsys.readouterr().err
+
+    begins, ends = (
+        "run 1 begins: async, 4 workers, seed 4\n",
+        "run 1 of 1: async, 4 workers, seed 4",
+    )
+
+    assert 0 < told.index(begins) < told.index(ends)
+    assert "run 1 begins: async, 4 workers, seed 5" not in told
+
+
 def test_ctrl_c_leaves_what_is_done(install, site, tmp_path, monkeypatch):
     """
     The report and the files, marked as incomplete, and the signal's exit code.
@@ -279,8 +294,8 @@ def test_ctrl_c_leaves_what_is_done(install, site, tmp_path, monkeypatch):
     install("headway-frail", FRAIL)
     monkeypatch.chdir(tmp_path)
     # Three domains are made before the first run: one to plan with, one for each arm's check.
-    stop = "stop=6"
-    done = in_a_process(site, "frail", *QUICK, "--set", stop, "--seeds", "0-9", "--out", "out")
+    more = ("--set", "stop=6", "--seeds", "0-9", "--out", "out", "--no-score-heads")
+    done = in_a_process(site, "frail", *QUICK, *more)
     results = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
 
     assert 128 + signal.SIGINT == done.returncode

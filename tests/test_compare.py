@@ -376,7 +376,7 @@ def test_a_failing_run_is_a_row_that_says_so():
         made.append(1)
         return (Failing if len(made) == 2 else ToyDomain)()
 
-    comparison = compared(planned(), make)
+    comparison = compared(planned(score_heads=False), make)
     failed = comparison.trials[1]
 
     assert ["done", "failed", "done", "done"] == [trial.status for trial in comparison.trials]
@@ -400,7 +400,7 @@ def test_a_run_that_raises_is_a_row_too():
             raise RuntimeError("the\ndata is gone")
         return ToyDomain()
 
-    comparison = compared(planned(), make)
+    comparison = compared(planned(score_heads=False), make)
 
     assert ["done", "done", "failed", "done"] == [trial.status for trial in comparison.trials]
     assert "RuntimeError: the data is gone" == comparison.trials[2].error
@@ -434,7 +434,7 @@ def test_an_interrupted_comparison_keeps_what_is_done():
         made.append(1)
         return Stopping()
 
-    comparison = compared(planned(), make, interrupt)
+    comparison = compared(planned(score_heads=False), make, interrupt)
 
     assert ["done", "done", "interrupted"] == [trial.status for trial in comparison.trials]
     assert not comparison.complete
@@ -464,6 +464,96 @@ def test_a_part_that_nobody_offers_is_found_before_anything_runs():
         Runner(make=ToyDomain, registry=Registry()).check(plan)
 
 
+class Counted(ToyDomain):
+    """
+    Counts its measurements, and fails those behind a number of them.
+    """
+
+    measured, most = 0, math.inf
+
+    def measure(self, state, task, *, rng):
+        Counted.measured += 1
+        if Counted.measured > Counted.most:
+            raise OSError("gone")
+        return super().rollout(state, task, rng=rng).reward
+
+
+@pytest.mark.parametrize("aggregator", ["standard", "best-of-n"])
+def test_every_head_is_scored_after_its_run(aggregator):
+    """
+    The curve is the true held-out reward of every version, from the first head to the last.
+    """
+    plan = planned(given={**GIVEN, "aggregator": aggregator, "policy": "full"})
+    for trial in compared(plan).trials:
+        rewards = [point.reward for point in trial.curve]
+
+        assert trial.scored
+        assert trial.version + 1 == len(rewards) > 1
+        assert sorted(rewards) == rewards
+        assert trial.reward == pytest.approx(rewards[-1])
+        assert all(0 <= point.seconds <= trial.seconds for point in trial.curve)
+        assert all(point.calls <= trial.calls for point in trial.curve)
+
+
+def test_noisy_heads_are_scored_on_fresh_draws():
+    """
+    The last point is the run's own final score, not what the search chose by.
+    """
+    noisy = ToyDomain(noise=0.3)
+    for trial in compared(planned(noisy), lambda: ToyDomain(noise=0.3)).trials:
+        assert trial.reward == pytest.approx(trial.curve[-1].reward)
+
+
+def test_scoring_heads_is_outside_the_budget_and_can_be_left_out():
+    """
+    It costs no call of the run; without it nothing is measured twice.
+    """
+    arms = [planned(score_heads=score).arms[1] for score in (True, False)]
+    trials, counts = [], []
+    for arm in arms:
+        Counted.measured, Counted.most = 0, math.inf
+        trials.append(Runner(make=Counted, registry=Registry()).trial(arm, 0, Interrupt()))
+        counts.append(Counted.measured)
+    scored, plain = trials
+    heads = scored.version + 1
+
+    assert (scored.digest, scored.calls) == (plain.digest, plain.calls)
+    assert counts[1] + heads * 12 == counts[0]
+    assert (True, False) == (scored.scored, plain.scored)
+    assert (scored.curve[0], scored.curve[-1].reward) == (plain.curve[0], plain.curve[-1].reward)
+
+
+def test_only_simulated_runs_are_scored_unasked():
+    """
+    Elsewhere measurements are paid for.
+    """
+    asked = {
+        driver: planned(given={**GIVEN, "driver": driver}) for driver in ("simulated", "threads")
+    }
+
+    assert {"simulated": True, "threads": False} == {
+        driver: plan.arms[0].scored for driver, plan in asked.items()
+    }
+
+
+def test_a_head_that_cannot_be_scored_costs_the_curve_and_not_the_run():
+    """
+    The trial counts, and the table says whose curve is not complete.
+    """
+    arm = planned(score_heads=False).arms[1]
+    runner = Runner(make=Counted, registry=Registry())
+    Counted.measured, Counted.most = 0, math.inf
+    runner.trial(arm, 0, Interrupt())
+    Counted.measured, Counted.most = 0, Counted.measured + 5
+    trial = runner.trial(attrs.evolve(arm, scored=True), 0, Interrupt())
+    text = table(Comparison(plan=planned(), trials=(trial,)))
+
+    assert ("done", False) == (trial.status, trial.scored)
+    assert "a head could not be scored" in trial.error
+    assert "not every head: 1 of async, 4 workers." in text
+    assert "- async, 4 workers, seed 0: HeadwayError: a head could not be scored" in text
+
+
 # ---------------------------------------------------------------------------- tables
 
 
@@ -482,6 +572,7 @@ def by_hand(target=0.5):
             seed=seed,
             status="done",
             source="fresh",
+            scored=True,
             reward=reward,
             test_reward=test,
             seconds=seconds,

@@ -18,6 +18,8 @@ from headway.contracts import (
     Artifact,
     Card,
     Commit,
+    Compare,
+    Comparison,
     Json,
     Measure,
     Scores,
@@ -71,15 +73,25 @@ class BestOfN:
         """
         Measure the samples, and commit the best of them if it is better than the best so far.
         """
+        head = context.head.artifact
         samples = [context.apply(card.diff, onto=card.parent) for card in cards]
-        draws = 1 if context.deterministic else self.draws
-        candidates = (context.head.artifact, *samples)
-        scores: Scores = yield Measure(candidates, context.held_out, draws)
-        means = [fmean(row) for row in scores]
-        best = max(range(len(means)), key=means.__getitem__)
-        if best:
-            card = cards[best - 1]
-            yield Commit(samples[best - 1], [card], memory=context.memory or _seed(card, context))
+        if context.deterministic:
+            found: Comparison = yield Compare(head, samples, context.held_out)
+            best = found.best
+        else:
+            rows: Scores = yield Measure((head, *samples), context.held_out, self.draws)
+            best = _best([fmean(row) for row in rows])
+        if best is not None:
+            card = cards[best]
+            yield Commit(samples[best], [card], memory=context.memory or _seed(card, context))
+
+
+def _best(means: Sequence[float]) -> int | None:
+    """
+    The first sample of the highest mean, if that is above the head's, which stands before them.
+    """
+    best = max(range(len(means)), key=means.__getitem__)
+    return best - 1 if best else None
 
 
 def _seed(card: Card, context: StepContext) -> Json:

@@ -26,6 +26,7 @@ from headway.cli._settings import Settings, gather
 from headway.comparing import (
     CONTROLS,
     EQUAL,
+    Arm,
     Comparison,
     Plan,
     Runner,
@@ -121,6 +122,12 @@ def _add_own(parser: Any) -> None:
         "--against", default="", metavar="NAMES", help=f"controls: {', '.join(CONTROLS)}"
     )
     own.add_argument(
+        "--score-heads",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="score every head after its run, outside the budget (default: when simulated)",
+    )
+    own.add_argument(
         "--workers", metavar="N,N", help="rollouts at once; with several numbers one group each"
     )
 
@@ -181,6 +188,7 @@ def _study(args: argparse.Namespace) -> _Study:
             workers=() if args.workers is None else read_workers("--workers", args.workers),
             equal=args.equal,
             against=read_words("--against", args.against),
+            score_heads=args.score_heads,
             name=settings.name,
             settings=settings.domain,
             shown=flag_of,
@@ -216,8 +224,13 @@ def _made(study: _Study, interrupt: Interrupt) -> list[Trial]:
     made: list[Trial] = []
     begun = time.monotonic()
     interrupt.begin()
+
+    def begin(arm: Arm, seed: int) -> None:
+        if arm.options.driver != "simulated":  # those take long, one after the other
+            sys.stderr.write(f"run {len(made) + 1} begins: {arm.label}, seed {seed}\n")
+
     try:
-        for trial in study.runner.trials(study.plan, interrupt):
+        for trial in study.runner.trials(study.plan, interrupt, begin):
             made.append(trial)
             told = _progress(trial, len(made), study.plan.size, time.monotonic() - begun)
             sys.stderr.write(told)

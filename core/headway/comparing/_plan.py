@@ -37,11 +37,13 @@ class Arm:
         name: A mode or a control.
         options: The options of its runs, all parts and every seed together.
         parts: Independent runs that one trial splits the budget over; the best of them counts.
+        scored: Whether every head is scored after the run, outside its budget.
     """
 
     name: str
     options: RunOptions
     parts: int = 1
+    scored: bool = False
 
     @property
     def workers(self) -> int:
@@ -119,6 +121,7 @@ def make_plan(
     workers: Sequence[int] = (),
     equal: str = "rollouts",
     against: Sequence[str] = (),
+    score_heads: bool | None = None,
     name: str | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
     shown: Callable[[str], str] = str,
@@ -137,6 +140,8 @@ def make_plan(
         workers: One group of arms each; by default one, as ``given`` and the domain say.
         equal: ``rollouts``, ``calls`` or ``seconds``.
         against: Controls, one more arm each.
+        score_heads: Whether every head is scored on the held-out tasks after its run, outside the
+            budget; by default under the ``simulated`` driver.
         name: The domain's name, when it is to be called otherwise.
         settings: The options that the domain was made with.
         shown: How to write an option's name in an error.
@@ -167,11 +172,16 @@ def make_plan(
         domain=name or domain.name,
         equal=axis,
         budget=budget,
-        arms=tuple(arms),
+        arms=tuple(_with_scores(arm, score_heads) for arm in arms),
         seeds=tuple(seeds),
         target=_target(domain, given),
         settings=settings,
     )
+
+
+def _with_scores(arm: Arm, wanted: bool | None) -> Arm:
+    simulated = arm.options.driver == "simulated"
+    return attrs.evolve(arm, scored=simulated if wanted is None else wanted)
 
 
 def _shared(given: Mapping[str, Any]) -> dict[str, Any]:

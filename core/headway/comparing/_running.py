@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from headway._prepare import Prepared, prepare
+from headway.comparing._heads import Heads, scorer
 from headway.comparing._plan import Arm, Plan
-from headway.comparing._trial import Trial, best_of, failed_trial, trial_of
+from headway.comparing._trial import Trial, best_of, failed_trial, one_line, trial_of
 from headway.contracts import Domain, Observer
 from headway.drivers import Interrupt
 from headway.options import RunOptions
@@ -55,7 +56,12 @@ class Runner:
                 notes.setdefault(note, []).append(arm.label)
         return tuple(f"{'; '.join(labels)}: {note}" for note, labels in notes.items())
 
-    def trials(self, plan: Plan, interrupt: Interrupt | None = None) -> Iterator[Trial]:
+    def trials(
+        self,
+        plan: Plan,
+        interrupt: Interrupt | None = None,
+        begin: Callable[[Arm, int], None] | None = None,
+    ) -> Iterator[Trial]:
         """
         Run all arms with the first seed, then with the next one; ends early when interrupted.
 
@@ -64,6 +70,7 @@ class Runner:
         Args:
             plan: What to run.
             interrupt: Ends the run that is going on, and begins no further one.
+            begin: Told the arm and the seed of each trial before it begins.
 
         Raises:
             KeyboardInterrupt: an interrupt was asked for the second time.
@@ -73,6 +80,8 @@ class Runner:
             for arm in plan.arms:
                 if interrupt.number is not None:
                     return
+                if begin is not None:
+                    begin(arm, seed)
                 yield self.trial(arm, seed, interrupt)
 
     def trial(self, arm: Arm, seed: int, interrupt: Interrupt) -> Trial:
@@ -87,7 +96,7 @@ class Runner:
         parts: list[Trial] = []
         for options in arm.runs(seed):
             try:
-                part = trial_of(arm.label, seed, self._run(options, interrupt))
+                part = self._part(arm, seed, options, interrupt)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a run that raises is a row too
                 part = failed_trial(arm.label, seed, error)
             parts.append(part)
@@ -95,12 +104,28 @@ class Runner:
                 break
         return best_of(parts)
 
-    def _run(self, options: RunOptions, interrupt: Interrupt) -> Result:
+    def _part(self, arm: Arm, seed: int, options: RunOptions, interrupt: Interrupt) -> Trial:
         prepared = self._prepared(options)
+        heads = Heads.of(prepared) if arm.scored else None
         one = Interrupt()  # an interrupt that is over asks nobody any more
         one.begin()
         with interrupt.asking(lambda: one.request(interrupt.number or 0)):
-            return finish(prepared, one)
+            result = finish(prepared, one)
+        trial = trial_of(arm.label, seed, result)
+        if heads is None or trial.status != "done":
+            return trial
+        return self._scored(trial, heads, result, options)
+
+    def _scored(self, trial: Trial, heads: Heads, result: Result, options: RunOptions) -> Trial:
+        try:
+            prepared = self._prepared(options)
+            try:
+                curve = heads.curve(result, scorer(prepared))
+            finally:
+                prepared.engine.bench.close()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the run itself is paid for already
+            return attrs.evolve(trial, error=one_line(type(error).__name__, error))
+        return attrs.evolve(trial, curve=curve, scored=True)
 
     def _prepared(self, options: RunOptions) -> Prepared:
         return prepare(

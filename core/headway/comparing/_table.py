@@ -27,7 +27,7 @@ def table(comparison: Comparison) -> str:
         interval = f"{plan.level:.0%} interval of the paired t test"
         told = f"Paired differences: mean ({interval}); seeds won-lost-tied:"
         parts += [told, differences]
-    parts += [*_gated(comparison), *_failures(comparison)]
+    parts += [*_gated(comparison), *_unscored(comparison), *_failures(comparison)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -104,6 +104,16 @@ def _gated(comparison: Comparison) -> list[str]:
     told = ", ".join(f"{count} of {arm}" for arm, count in counts.items())
     why = "the budget left no room to score the final state anew"
     return [f"Held-out reward as the gate measured it last ({why}): {told}."]
+
+
+def _unscored(comparison: Comparison) -> list[str]:
+    trials = [t for t in comparison.trials if t.status == "done" and not t.scored]
+    if not trials:
+        return []
+    counts = ", ".join(f"{n} of {arm}" for arm, n in Counter(t.arm for t in trials).items())
+    lines = [f"- {t.arm}, seed {t.seed}: {t.error}" for t in trials if t.error]
+    told = f"Curves of what the search itself measured, which is not every head: {counts}."
+    return ["\n".join((told, *(("", *lines) if lines else ())))]
 
 
 def _failures(comparison: Comparison) -> list[str]:

@@ -25,7 +25,7 @@ class Point:
         seconds: Seconds since the run began, on the driver's clock.
         rollouts: Rollouts admitted by then.
         calls: Calls made by then.
-        reward: The head's mean held-out reward, as the gate measured it.
+        reward: The head's mean held-out reward.
     """
 
     seconds: float
@@ -53,7 +53,7 @@ class Trial:
         arm: The arm's label.
         seed: The seed; trials of one seed are paired.
         status: ``done``, ``failed`` or ``interrupted``; only the first kind counts.
-        error: Why it failed, in one line.
+        error: Why it failed, or why its heads could not be scored, in one line.
         stop_reason: Why it ended; ``""`` when it gave no result.
         reward: Mean held-out reward of the final head.
         source: ``fresh`` when the final head was scored anew; ``gate`` when the budget left no room
@@ -65,6 +65,7 @@ class Trial:
         version: Commits to the head.
         digest: The run's digest.
         curve: Held-out reward over the run.
+        scored: Whether the curve was scored after the run; else it is what the run measured.
     """
 
     arm: str
@@ -81,6 +82,7 @@ class Trial:
     version: int | None = None
     digest: str = ""
     curve: Curve = ()
+    scored: bool = False
 
 
 def trial_of(arm: str, seed: int, result: Result) -> Trial:
@@ -110,7 +112,7 @@ def failed_trial(arm: str, seed: int, error: BaseException) -> Trial:
     """
     A run that raised instead of giving a result.
     """
-    return Trial(arm=arm, seed=seed, status="failed", error=_one_line(type(error).__name__, error))
+    return Trial(arm=arm, seed=seed, status="failed", error=one_line(type(error).__name__, error))
 
 
 def best_of(parts: Sequence[Trial]) -> Trial:
@@ -130,6 +132,8 @@ def best_of(parts: Sequence[Trial]) -> Trial:
         rollouts=sum(part.rollouts or 0 for part in parts),
         calls=sum(part.calls or 0 for part in parts),
         curve=_best_curve([part.curve for part in parts]),
+        scored=all(part.scored for part in parts),
+        error="; ".join(part.error for part in parts if part.error),
     )
 
 
@@ -152,7 +156,7 @@ def _best_curve(curves: Sequence[Curve]) -> Curve:
                 reward=max(found[-1].reward, point.reward),
             )
         )
-    return _changes(found)
+    return changes(found)
 
 
 def _curve(result: Result) -> Curve:
@@ -163,10 +167,19 @@ def _curve(result: Result) -> Curve:
     ]
     if result.baseline_reward is not None:
         points.insert(0, Point(seconds=0.0, rollouts=0, calls=0, reward=result.baseline_reward))
-    return _changes(points)
+    if result.final_reward is not None:
+        calls = sum(result.calls.values())
+        end, rollouts = result.wallclock, result.rollouts
+        points.append(
+            Point(seconds=end, rollouts=rollouts, calls=calls, reward=result.final_reward)
+        )
+    return changes(points)
 
 
-def _changes(points: Iterable[Point]) -> Curve:
+def changes(points: Iterable[Point]) -> Curve:
+    """
+    The points at which the reward changes.
+    """
     kept: list[Point] = []
     for point in points:
         if not kept or point.reward != kept[-1].reward:
@@ -175,8 +188,11 @@ def _changes(points: Iterable[Point]) -> Curve:
 
 
 def _told(fault: Fault | None) -> str:
-    return "" if fault is None else _one_line(f"{fault.where}: {fault.type}", fault.message)
+    return "" if fault is None else one_line(f"{fault.where}: {fault.type}", fault.message)
 
 
-def _one_line(what: str, message: object) -> str:
+def one_line(what: str, message: object) -> str:
+    """
+    What went wrong, without line breaks.
+    """
     return f"{what}: {' '.join(str(message).split())}"
