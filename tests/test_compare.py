@@ -15,12 +15,14 @@ import pytest
 from headway import run
 from headway.comparing import Comparison, Point, Runner, Trial, draw, make_plan, paired_t, table
 from headway.comparing._curves import held_at, mean_reward, reached_at
+from headway.comparing._heads import Heads
 from headway.comparing._statistics import quantile, t_quantile, t_within
 from headway.comparing._trial import best_of
 from headway.drivers import Interrupt
 from headway.durations import LogNormal
 from headway.errors import OptionError, UsageError
 from headway.registry import Registry
+from headway.run import finish
 from headway.testing._toy import ToyDomain
 
 GIVEN = {
@@ -521,6 +523,35 @@ def test_scoring_heads_is_outside_the_budget_and_can_be_left_out():
     assert counts[1] + heads * 12 == counts[0]
     assert (True, False) == (scored.scored, plain.scored)
     assert (scored.curve[0], scored.curve[-1].reward) == (plain.curve[0], plain.curve[-1].reward)
+
+
+def test_final_scores_that_did_not_fit_the_budget_are_scored_after_the_run():
+    """
+    A budget that ends in the middle of final scoring leaves no test reward otherwise.
+    """
+    given = {**GIVEN, "max_rollouts": None, "max_calls": 60}
+    plans = [planned(given=given, equal="calls", score_heads=score) for score in (False, True)]
+    plain, scored = (
+        Runner(make=ToyDomain, registry=Registry()).trial(plan.arms[1], 0, Interrupt())
+        for plan in plans
+    )
+    cut = attrs.evolve(plain, source="gate", test_reward=None)
+
+    assert (scored.reward, scored.test_reward) == (plain.reward, plain.test_reward)
+    assert "fresh" == scored.source
+    assert scored == _again(plans[1].arms[1], cut)
+
+
+def _again(arm, trial):
+    """
+    What scoring makes of a trial whose final scores were cut off.
+    """
+    runner = Runner(make=ToyDomain, registry=Registry())
+    (options,) = arm.runs(0)
+    prepared = runner._prepared(options)
+    heads = Heads.of(prepared)
+    result = finish(prepared, Interrupt())
+    return runner._scored(trial, heads, result, options)
 
 
 def test_only_simulated_runs_are_scored_unasked():

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the tables and plots of docs/explanation/where-async-helps.md: bash docs/figures/make.sh
 # HEADWAY names another command line than the one on the path.  Needs the extra "plot".
-# About three minutes of one core.  The simulated driver makes every figure repeatable.
+# Four to five minutes of one core.  The simulated driver makes every figure repeatable.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"

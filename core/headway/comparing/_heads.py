@@ -52,6 +52,13 @@ class Heads:
         prepared.engine.recorder = heads
         return heads
 
+    @property
+    def last(self) -> Artifact:
+        """
+        The final head.
+        """
+        return self.found[-1].head.artifact if self.found else self.first
+
     def curve(self, result: Result, score: Callable[[Artifact], float]) -> Curve:
         """
         Held-out reward over the run that gave a result.
@@ -68,13 +75,13 @@ class Heads:
         return changes(points)
 
 
-def scorer(prepared: Prepared) -> Callable[[Artifact], float]:
+def scorer(prepared: Prepared, tasks: Sequence[str]) -> Callable[[Artifact], float]:
     """
-    What scores an artifact on the held-out tasks, by the mean of as many draws as the final score
-    takes.
+    What scores an artifact on some tasks, by the mean of as many draws as the final score takes.
 
     Args:
         prepared: A run of the same domain and seed that is not begun.
+        tasks: The ids of the tasks.
 
     Returns:
         A function that raises ``HeadwayError`` when a measurement fails.
@@ -92,7 +99,7 @@ def scorer(prepared: Prepared) -> Callable[[Artifact], float]:
         return cast("float", answer.value)
 
     def score(artifact: Artifact) -> float:
-        return fmean(one(artifact, task, draw) for task in config.held_out for draw in draws)
+        return fmean(one(artifact, task, draw) for task in tasks for draw in draws)
 
     return score
 

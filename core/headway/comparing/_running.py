@@ -120,12 +120,11 @@ class Runner:
         try:
             prepared = self._prepared(options)
             try:
-                curve = heads.curve(result, scorer(prepared))
+                return _with_scores(trial, heads, result, prepared)
             finally:
                 prepared.engine.bench.close()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - the run itself is paid for already
             return attrs.evolve(trial, error=one_line(type(error).__name__, error))
-        return attrs.evolve(trial, curve=curve, scored=True)
 
     def _prepared(self, options: RunOptions) -> Prepared:
         return prepare(
@@ -135,3 +134,22 @@ class Runner:
             observers=self.observers,
             domain_name=self.name,
         )
+
+
+def _with_scores(trial: Trial, heads: Heads, result: Result, prepared: Prepared) -> Trial:
+    """
+    The trial with every head's score, and with the final scores that did not fit its budget.
+    """
+    config = prepared.engine.machine.config
+    held_out = scorer(prepared, config.held_out)
+    test = trial.test_reward
+    if test is None and config.test:
+        test = scorer(prepared, config.test)(heads.last)
+    return attrs.evolve(
+        trial,
+        reward=trial.reward if trial.source == "fresh" else held_out(heads.last),
+        source="fresh",
+        test_reward=test,
+        curve=heads.curve(result, held_out),
+        scored=True,
+    )

@@ -65,7 +65,8 @@ class Trial:
         version: Commits to the head.
         digest: The run's digest.
         curve: Held-out reward over the run.
-        scored: Whether the curve was scored after the run; else it is what the run measured.
+        scored: Whether the curve, and final scores that did not fit the budget, were scored after
+            the run; else they are what the run measured.
     """
 
     arm: str
