@@ -14,9 +14,12 @@ from headway.registry import hookimpl
 @hookimpl
 def headway_aggregators() -> Mapping[str, str]:
     """
-    The standard aggregator.
+    The standard aggregator, and the control that it is to be held against.
     """
-    return {"standard": "headway.builtins._standard:StandardAggregator"}
+    return {
+        "best-of-n": "headway.builtins._best_of_n:BestOfN",
+        "standard": "headway.builtins._standard:StandardAggregator",
+    }
 
 
 @hookimpl
