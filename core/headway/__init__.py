@@ -24,7 +24,7 @@ from headway.contracts import (
 from headway.gate import Barrier, GateView, LagGate
 from headway.merger import Merger
 from headway.options import RunOptions
-from headway.registry import Registry
+from headway.registry import Registry, get_policy
 from headway.result import Result
 from headway.run import arun, run
 
@@ -54,5 +54,6 @@ __all__ = [
     "Work",
     "arun",
     "charge",
+    "get_policy",
     "run",
 ]

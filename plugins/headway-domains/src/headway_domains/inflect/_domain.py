@@ -7,26 +7,20 @@ that the same ticket gives the same answer with and without waiting.
 
 from __future__ import annotations
 
-import copy
 import random
-import time
 from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
 
-from headway.contracts import Domain, Json, Outcome, Splits, Task
-from headway.durations import Constant, Law, parse_law
+from headway.contracts import Json, Outcome, Splits, Task
 from headway.errors import OptionError
+from headway_domains._latency import SlowDomain
 from headway_domains._options import number_of
 from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
 from headway_domains.inflect._rules import FAMILIES, edit_of, edited, inflect, is_pointless
 from headway_domains.inflect._skills import write_skills
-
-
-def _law(value: object) -> Law:
-    return parse_law(str(value), option="latency")
 
 
 def _noise(value: object) -> float:
@@ -42,7 +36,7 @@ def _harmful(value: object) -> float:
 
 
 @attrs.define(eq=False, kw_only=True)
-class Inflect(Domain):
+class Inflect(SlowDomain):
     """
     English inflection: from a lemma and a family of forms to the inflected word.
 
@@ -72,19 +66,17 @@ class Inflect(Domain):
     }
     defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 1600}
 
-    latency: Law = attrs.field(default=Constant(0.0), converter=_law)
     noise: float = attrs.field(default=0.0, converter=_noise)
     useless: float = attrs.field(default=0.0, converter=_useless)
     harmful: float = attrs.field(default=0.0, converter=_harmful)
     deterministic: bool = attrs.field(init=False)
-    waits: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         if self.useless + self.harmful > 1:
             remedy = f"Give at most {1 - self.useless:g}, since useless={self.useless:g}."
             raise OptionError("harmful", self.harmful, remedy)
         self.deterministic = self.noise == 0
-        self.waits = self.latency.mean > 0
 
     def tasks(self) -> Splits:
         """
@@ -110,7 +102,7 @@ class Inflect(Domain):
         tried = ((lemma, forms, inflect(rules, lemma)) for lemma, forms in items)
         failures = [[lemma, forms[0], got] for lemma, forms, got in tried if got not in forms]
         reward = self._noisy((len(items) - len(failures)) / len(items), rng)
-        self._wait(rng)
+        self.wait(rng)
         return Outcome(reward=reward, output={"family": family, "failures": failures})
 
     def measure(self, state: Json, task: Task, *, rng: random.Random | None = None) -> float:
@@ -128,7 +120,7 @@ class Inflect(Domain):
         if rng is None or (self.deterministic and not self.waits):
             return share
         reward = self._noisy(share, rng)
-        self._wait(rng)
+        self.wait(rng)
         return reward
 
     def propose(
@@ -143,7 +135,7 @@ class Inflect(Domain):
         if failures:
             shares = (self.useless, self.harmful)
             diff = proposal(outcome.output["family"], failures, shares=shares, rng=rng)
-        self._wait(rng)
+        self.wait(rng)
         return diff
 
     def apply(self, state: Json, diff: Json) -> Json:
@@ -173,30 +165,7 @@ class Inflect(Domain):
         """
         return write_skills(state)
 
-    def durations(self) -> Mapping[str, object]:
-        """
-        The latency law for each kind of work; nothing when there is no latency.
-        """
-        if self.latency.mean == 0:
-            return {}
-        return dict.fromkeys(("rollout", "propose", "measure"), self.latency)
-
-    def virtual(self) -> Domain:
-        """
-        A twin that gives the same answers and never sleeps.
-        """
-        twin = copy.copy(self)
-        twin.waits = False
-        return twin
-
     def _noisy(self, share: float, rng: random.Random) -> float:
         if self.deterministic:
             return share
         return min(1.0, max(0.0, share + rng.gauss(0.0, self.noise)))
-
-    def _wait(self, rng: random.Random) -> None:
-        """
-        Sleep as long as the latency law says; always the last draw of a call.
-        """
-        if self.waits:
-            time.sleep(self.latency.draw(rng.random()))
