@@ -71,7 +71,7 @@ class Router(SlowDomain):
     }
 
     noise: float = attrs.field(default=0.15, converter=_noise)
-    universe: TaskUniverse = attrs.field(default=7, converter=_universe)
+    universe: TaskUniverse = attrs.field(factory=make_task_universe, converter=_universe)
 
     def tasks(self) -> Splits:
         """
