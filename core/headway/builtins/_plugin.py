@@ -64,6 +64,9 @@ def headway_executors() -> Mapping[str, str]:
 @hookimpl
 def headway_samplers() -> Mapping[str, str]:
     """
-    Every task once an epoch.
+    Every task once an epoch, or every task that is not known to be solved.
     """
-    return {"shuffled": "headway.builtins._sampler:ShuffledEpochs"}
+    return {
+        "shuffled": "headway.builtins._sampler:ShuffledEpochs",
+        "unsolved": "headway.builtins._sampler:UnsolvedEpochs",
+    }

@@ -55,8 +55,9 @@ class Filling:
         return False
 
     def _start_rollouts(self) -> bool:
-        state, tickets = self.state, self.tickets
-        if state.phase != "running" or (state.gate.ordered and self.scoring.holds_back()):
+        state, tickets, scoring = self.state, self.tickets, self.scoring
+        # Once the target is reached only open steps are waited for: rollouts would be given up.
+        if state.phase != "running" or scoring.target_reached or scoring.holds_back():
             return False
         sweeping, places, slots = bool(self.sweeps.open), tickets.workers.places, state.slots
         while places and len(slots.running) < slots.capacity and tickets.admit(sweeping):

@@ -128,11 +128,14 @@ class TaskQueue:
     drawn: int = attrs.field(default=0, init=False)
     _retry: tuple[str, ...] = attrs.field(default=(), init=False)
 
-    def book(self) -> TaskBook:
+    def book(self, solved: frozenset[str]) -> TaskBook:
         """
         The frozen view for the sampler.
+
+        Args:
+            solved: The tasks that the head is known to solve.
         """
-        return TaskBook(self.train, self.drawn, self._retry, self.seed)
+        return TaskBook(self.train, self.drawn, self._retry, self.seed, solved)
 
     def took(self, task: str) -> None:
         """

@@ -53,6 +53,7 @@ class Tickets:
     _barren_at: int = attrs.field(default=0, init=False)
     _rewards: dict[str, float] = attrs.field(factory=dict[str, float], init=False)
     _rewards_at: int = attrs.field(default=0, init=False)
+    _solved_tasks: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
     _stragglers: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
 
     def begin(self, head: Snapshot) -> None:
@@ -126,7 +127,7 @@ class Tickets:
         if work.task is not None and work.task not in self.queue.train:
             text = f"select chose {work.task!r}, which is no training task"
             raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = work.task or state.lookups.pick(self.queue.book())
+        task = work.task or state.lookups.pick(self.queue.book(self._known_solved()))
         source = base if work.parent is None else Snapshot(base.version, work.parent)
         flight = Flight(ticket, task, work, source, self._most_calls, state.now)
         return flight, base, state.lookups.estimate()
@@ -367,13 +368,27 @@ class Tickets:
         head = self.state.head.version
         if self._barren_at != head:
             self._barren.clear()
+            self._solved_tasks = frozenset()
             self._barren_at = head
         if flight.work.parent is not None or flight.source.version != head:
             return
         if flight.proposal is None:
             self._barren.add(flight.task)
+            self._note_known(flight)
         else:
             self._barren.discard(flight.task)
+
+    def _note_known(self, flight: Flight) -> None:
+        # Noted when an ending is applied, so that under a barrier no order of arrival shows.
+        assert flight.outcome is not None
+        if flight.outcome.reward >= self._solved and flight.task not in self._solved_tasks:
+            self._solved_tasks |= {flight.task}
+
+    def _known_solved(self) -> frozenset[str]:
+        """
+        The tasks that the head is known to solve.
+        """
+        return self._solved_tasks if self._barren_at == self.state.head.version else frozenset()
 
     def nothing_left(self) -> bool:
         """

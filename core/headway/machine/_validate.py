@@ -141,7 +141,8 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
     view = tickets.view(sweeping=bool(sweeps.open))
     affordable = state.budget.affords(state.config.calls_per_ticket)
-    if state.running and tickets.workers.places and affordable and not tickets.nothing_left():
+    searching = state.running and not scoring.target_reached
+    if searching and tickets.workers.places and affordable and not tickets.nothing_left():
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:

@@ -477,6 +477,8 @@ class Auditor:
             return
         if config.max_tokens is not None:
             return  # a rollout may wait for what others turn out not to spend
+        if machine.scoring.target_reached:  # rollouts that begin now would be given up
+            return
         full = open_work >= self._bound() - self.carried or flying >= config.n_workers
         if slots >= config.slots or full or self.tickets == config.max_rollouts:
             return

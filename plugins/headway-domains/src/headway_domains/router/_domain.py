@@ -66,6 +66,7 @@ class Router(SlowDomain):
     }
     defaults: ClassVar[Mapping[str, Json]] = {
         "n_workers": 6,
+        "sampler": "unsolved",
         "target_reward": 0.98,
         "max_rollouts": 400,
     }
