@@ -160,7 +160,7 @@ def test_latency_is_slept_and_the_virtual_twin_does_not_sleep(monkeypatch):
     Each of the three calls sleeps its drawn time, except under a virtual clock.
     """
     slept = []
-    monkeypatch.setattr("headway_domains.inflect._domain.time.sleep", slept.append)
+    monkeypatch.setattr("headway_domains._latency.time.sleep", slept.append)
     domain = Inflect(latency="constant:0.02")
     for used in (domain, domain.virtual()):
         outcome = used.rollout(used.initial(), TASK, rng=random.Random(0))
