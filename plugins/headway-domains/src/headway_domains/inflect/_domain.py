@@ -19,7 +19,15 @@ from headway_domains._latency import SlowDomain
 from headway_domains._options import number_of
 from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
-from headway_domains.inflect._rules import FAMILIES, edit_of, edited, inflect, is_pointless
+from headway_domains.inflect._rules import (
+    FAMILIES,
+    Rules,
+    edit_of,
+    edited,
+    inflect,
+    interacting,
+    is_pointless,
+)
 from headway_domains.inflect._skills import write_skills
 
 
@@ -29,6 +37,10 @@ def _noise(value: object) -> float:
 
 def _useless(value: object) -> float:
     return number_of(value, option="useless", most=1)
+
+
+def _interaction(value: object) -> float:
+    return number_of(value, option="interaction", most=1)
 
 
 def _harmful(value: object) -> float:
@@ -52,6 +64,8 @@ class Inflect(SlowDomain):
             Above 0 the domain is no longer deterministic.
         useless: The share of proposals that are replaced by a rule that applies to no word.
         harmful: The share of proposals that are replaced by a rule that does damage.
+        interaction: The share of pairs of a family's suffixes whose rules do nothing while the
+            library has both.
 
     Raises:
         OptionError: an option has a value that cannot be used.
@@ -63,12 +77,14 @@ class Inflect(SlowDomain):
         "noise": "standard deviation of the noise on each reward, 0 by default",
         "useless": "share of proposals replaced by useless ones, 0 by default",
         "harmful": "share of proposals replaced by harmful ones, 0 by default",
+        "interaction": "share of rule pairs that do nothing together, 0 by default",
     }
     defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 1600}
 
     noise: float = attrs.field(default=0.0, converter=_noise)
     useless: float = attrs.field(default=0.0, converter=_useless)
     harmful: float = attrs.field(default=0.0, converter=_harmful)
+    interaction: float = attrs.field(default=0.0, converter=_interaction)
     deterministic: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -98,7 +114,7 @@ class Inflect(SlowDomain):
         A failure is a list of the lemma, the first listed form, and what came out instead.
         """
         family, items = task.data["family"], task.data["items"]
-        rules = state[family]
+        rules = self._acting(state, family)
         tried = ((lemma, forms, inflect(rules, lemma)) for lemma, forms in items)
         failures = [[lemma, forms[0], got] for lemma, forms, got in tried if got not in forms]
         reward = self._noisy((len(items) - len(failures)) / len(items), rng)
@@ -114,7 +130,7 @@ class Inflect(SlowDomain):
             task: A task of any split.
             rng: Needed for noise and latency only.
         """
-        rules, items = state[task.data["family"]], task.data["items"]
+        rules, items = self._acting(state, task.data["family"]), task.data["items"]
         right = sum(inflect(rules, lemma) in forms for lemma, forms in items)
         share: float = right / len(items)
         if rng is None or (self.deterministic and not self.waits):
@@ -164,6 +180,10 @@ class Inflect(SlowDomain):
         One skill folder a family, with the rules in the order in which they are tried.
         """
         return write_skills(state)
+
+    def _acting(self, state: Json, family: str) -> Rules:
+        rules: Rules = state[family]
+        return interacting(family, rules, self.interaction) if self.interaction else rules
 
     def _noisy(self, share: float, rng: random.Random) -> float:
         if self.deterministic:
