@@ -2,6 +2,7 @@
 The benchmarks' own arithmetic and counters, and that every script runs.
 """
 
+import importlib
 import json
 import subprocess
 import sys
@@ -171,6 +172,7 @@ SCRIPTS = {
     "slow_measurement": "--drivers asyncio --workers 4 --shares 1 --seconds 0.02 --lengths 8",
     "lag": "--means 2 --policies full --ratios 4",
     "endings": "--parts hung --places reverify --drivers threads",
+    "router": "--policies guarded --latencies 0 --peers none",
 }
 
 
@@ -206,6 +208,21 @@ def test_peer():
 
     assert found["rollouts"] >= 80
     assert found["final_reward"] > 0
+
+
+@pytest.mark.skipif(
+    not peers.interpreter(peers.FOLDER).exists(),
+    reason="needs the peers' environment: python benchmarks/make_peers.py",
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_peer_learns_the_router(mode):
+    """The peer gets the messages of the router domain and routes them."""
+    pytest.importorskip("headway_domains", reason="needs headway-domains")
+    python = str(peers.interpreter(peers.FOLDER))
+    found = importlib.import_module("router").peer(mode, "guarded", 0, python, seed=0)
+
+    assert found["reward"] >= 0.95
+    assert "target_reward" == found["stop"]
 
 
 def test_peers_that_cannot_be_made(tmp_path):
