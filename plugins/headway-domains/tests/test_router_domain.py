@@ -173,6 +173,19 @@ def test_rebase_keeps_what_is_not_there_yet():
     assert domain.rebase(diff, {"parcel": "delivery", "tax": "billing"}) is None
 
 
+def test_removals_strike_one_keyword_out_each():
+    """
+    Together they would leave an empty table.
+    """
+    domain, state = Router(), {"tax": "billing", "parcel": "delivery"}
+    removals = domain.removals(state)
+
+    assert [{"tax": "billing"}, {"parcel": "delivery"}] == [
+        domain.apply(state, diff) for diff in removals
+    ]
+    assert [("parcel",), ("tax",)] == [domain.keys(diff) for diff in removals]
+
+
 @pytest.mark.parametrize("state", [{}, {"parcel": "delivery", "invoice": "billing"}])
 def test_page_can_be_read_back(state):
     """

@@ -8,7 +8,7 @@ domain to see at once whether a change of the engine broke something.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
@@ -143,6 +143,12 @@ class Router(SlowDomain):
         The keywords that the diff touches.
         """
         return tuple(sorted(checked(diff)))
+
+    def removals(self, state: Json) -> Sequence[Json]:
+        """
+        Each keyword struck out, in alphabetical order.
+        """
+        return [{keyword: None} for keyword in sorted(state)]
 
     def rebase(self, diff: Json, state: Json) -> Json | None:
         """
