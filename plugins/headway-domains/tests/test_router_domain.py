@@ -111,6 +111,17 @@ def test_noise_is_the_share_of_wrong_labels():
     assert set(LABELS) == set(labels)
 
 
+def test_wrong_label_is_another_one_than_the_table_has():
+    """
+    A proposal changes every keyword that it names.
+    """
+    domain, outcome = Router(noise=1), Outcome(reward=0.0, output=WRONG)
+    state = {"invoice": "sales"}
+    diffs = [domain.propose(state, TASK, outcome, rng=random.Random(n)) for n in range(200)]
+
+    assert {"account", "delivery", "returns", "support"} == {diff["invoice"] for diff in diffs}
+
+
 def test_noise_is_drawn_afresh_at_every_attempt():
     """
     A label that one ticket gets wrong another one gets right: no mistake is for good.

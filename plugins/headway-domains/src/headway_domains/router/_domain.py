@@ -125,7 +125,7 @@ class Router(SlowDomain):
         found = outcome.output["misclassified"]
         wrong = sorted(keyword for keyword in found if state.get(keyword) != gold[keyword])
         picked = rng.sample(wrong, min(MOST, len(wrong)))
-        diff = {keyword: self._label(gold[keyword], rng) for keyword in picked}
+        diff = {keyword: self._label(gold[keyword], state.get(keyword), rng) for keyword in picked}
         self.wait(rng)
         return diff or None
 
@@ -162,7 +162,8 @@ class Router(SlowDomain):
         """
         return write_routes(state)
 
-    def _label(self, right: str, rng: random.Random) -> str:
+    def _label(self, right: str, now: str | None, rng: random.Random) -> str:
         if rng.random() >= self.noise:
             return right
-        return rng.choice([label for label in LABELS if label != right])
+        # Never the one that the table has: to propose that would propose nothing.
+        return rng.choice([label for label in LABELS if label not in (right, now)])
