@@ -388,7 +388,9 @@ class Tickets:
         """
         The tasks that the head is known to solve.
         """
-        return self._solved_tasks if self._barren_at == self.state.head.version else frozenset()
+        state = self.state
+        current = state.deterministic and self._barren_at == state.head.version
+        return self._solved_tasks if current else frozenset()
 
     def nothing_left(self) -> bool:
         """
