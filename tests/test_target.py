@@ -28,11 +28,21 @@ class Noting(ShuffledEpochs):
         return super().pick(book)
 
 
-def shown(gate=None, **config):
+class OnlyOne(Noting):
+    """
+    Picks the same task again and again.
+    """
+
+    def pick(self, book):
+        self.books.append(book)
+        return "a"
+
+
+def shown(gate=None, sampler=None, **config):
     """
     A machine that runs, and the books that its sampler was shown.
     """
-    sampler = Noting()
+    sampler = sampler or Noting()
     lookups = PluginLookups(
         aggregator=Optimizer(), policy=Guarded(), sampler=sampler, estimator=None
     )
@@ -102,6 +112,19 @@ def test_random_rewards_solve_nothing():
     hand.done("rollout", Outcome(reward=1.0))
 
     assert frozenset() == books[-1].solved
+
+
+def test_a_contradiction_forgets_what_was_solved():
+    """
+    Rewards that were taken as deterministic, until a task that was solved is not.
+    """
+    hand, books = shown(sampler=OnlyOne(), deterministic=None)
+    hand.done("rollout", Outcome(reward=1.0))
+    known = books[-1].solved
+    hand.done("rollout", Outcome(reward=0.5))
+    hand.done("propose", None)
+
+    assert (frozenset("a"), frozenset()) == (known, books[-1].solved)
 
 
 def test_order_of_arrival_does_not_show_under_a_barrier():
