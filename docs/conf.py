@@ -26,7 +26,7 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.napoleon",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "figures/*.md"]  # tables that a page includes
 source_suffix = {".md": "markdown"}
 
 html_theme = "furo"

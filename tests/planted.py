@@ -14,13 +14,13 @@ import pytest
 
 from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
-from headway.contracts import Snapshot
+from headway.contracts import NO_USAGE, Snapshot
 from headway.drivers._recovery import Recovery
 from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
-from headway.machine import Tick, _validate
+from headway.machine import Abandon, Tick, _validate
 from headway.machine._answers import Answers
-from headway.machine._budget import Budget
+from headway.machine._budget import Budget, Resource
 from headway.machine._machine import _TRANSITIONS
 from headway.machine._measuring import Measuring
 from headway.machine._requests import Requests
@@ -121,6 +121,51 @@ def budget_counts_after(patch):
 def budget_leaks(patch):
     """What a ticket did not use stays reserved."""
     patch.setattr(Budget, "release", lambda self, calls: None)
+
+
+def ceiling_is_forgotten(patch):
+    """A call that runs holds nothing: only what was charged counts."""
+    patch.setattr(Resource, "fits", lambda self, held, settled: self.spent < self.most)
+
+
+def late_charges_are_lost(patch):
+    """What a call charges that was given up is not counted."""
+    plain = State.late
+    patch.setattr(State, "late", lambda self, call, usage: plain(self, call, NO_USAGE))
+
+
+def charges_are_counted_twice(patch):
+    """Every charge counts double."""
+    plain = Budget.charge
+
+    def charge(self, usage):
+        plain(self, usage)
+        plain(self, usage)
+
+    patch.setattr(Budget, "charge", charge)
+
+
+def given_up_calls_are_settled(patch):
+    """A call that was given up is accounted for before it has said what it spent."""
+    plain = State.abandon
+
+    def abandon(self, call):
+        plain(self, call)
+        self.abandoned.discard(call)
+
+    patch.setattr(State, "abandon", abandon)
+
+
+def given_up_time_is_lost(patch):
+    """A slot's time is not counted when its call is given up."""
+
+    def abandon(self, call):
+        given_up = self.slots.end(call)
+        if given_up is not None and given_up.paid:
+            self.abandoned.add(call)
+        self.out.append(Abandon(call))
+
+    patch.setattr(State, "abandon", abandon)
 
 
 def buffer_loses_a_card(patch):
@@ -315,6 +360,11 @@ BUGS: tuple[Plant, ...] = (
     budget_checks_late,
     budget_counts_after,
     budget_leaks,
+    ceiling_is_forgotten,
+    late_charges_are_lost,
+    charges_are_counted_twice,
+    given_up_calls_are_settled,
+    given_up_time_is_lost,
     buffer_loses_a_card,
     lease_is_lost,
     backpressure_always_refreshes,

@@ -484,7 +484,7 @@ def test_what_a_noisy_run_can_show_is_said_before_it():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             result = run(coins.Coins(), driver="simulated", max_rollouts=1, **options)
-        return next(text for text in result.notes if "rewards are noisy" in text)
+        return next(text for text in result.notes if "rewards are noisy: 20" in text)
 
     shown = Sequential().shows(20)
 

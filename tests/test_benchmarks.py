@@ -2,6 +2,7 @@
 The benchmarks' own arithmetic and counters, and that every script runs.
 """
 
+import importlib
 import json
 import subprocess
 import sys
@@ -172,6 +173,7 @@ SCRIPTS = {
     "lag": "--means 2 --policies full --ratios 4",
     "acceptance": "--rows constant power",
     "endings": "--parts hung --places reverify --drivers threads",
+    "router": "--policies guarded --latencies 0 --peers none",
 }
 
 
@@ -207,6 +209,21 @@ def test_peer():
 
     assert found["rollouts"] >= 80
     assert found["final_reward"] > 0
+
+
+@pytest.mark.skipif(
+    not peers.interpreter(peers.FOLDER).exists(),
+    reason="needs the peers' environment: python benchmarks/make_peers.py",
+)
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_peer_learns_the_router(mode):
+    """The peer gets the messages of the router domain and routes them."""
+    pytest.importorskip("headway_domains", reason="needs headway-domains")
+    python = str(peers.interpreter(peers.FOLDER))
+    found = importlib.import_module("router").peer(mode, "guarded", 0, python, seed=0)
+
+    assert found["reward"] >= 0.95
+    assert "target_reward" == found["stop"]
 
 
 def test_peers_that_cannot_be_made(tmp_path):

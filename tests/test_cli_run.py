@@ -156,7 +156,7 @@ def test_json_is_one_object_with_the_fields_of_a_result(site, letters):
     """
     done = in_a_process(site, "letters", "--json")
     told = json.loads(done.stdout)
-    names = [field.name for field in attrs.fields(Result)]
+    names = [field.alias for field in attrs.fields(Result)]
 
     assert 0 == done.returncode
     assert names == list(told)

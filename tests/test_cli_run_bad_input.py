@@ -51,7 +51,7 @@ BAD_FLAGS = {
         "--config nowhere.toml: No such file or directory. "
         "Give a TOML file that can be read, or leave --config out."
     ),
-    "--max-calls 5": "--max-calls=5: Give at least 11: the baseline takes 8.",
+    "--max-calls 5": "--max-calls=5: Give at least 11: the baseline takes 8 calls.",
     "--mode async --rounds 3 --max-rollouts 0": f"--max-rollouts=0: {WHOLE} 1.",
     "--set 'ids=a b a'": (
         "domain 'letters': tasks='a': This id occurs twice; give every task its own."

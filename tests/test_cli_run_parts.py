@@ -465,7 +465,7 @@ def test_a_result_as_json_survives_the_round_trip():
     told = result.to_json()
 
     assert told == json.loads(json.dumps(told, allow_nan=False))
-    assert [field.name for field in attrs.fields(Result)] == list(told)
+    assert [field.alias for field in attrs.fields(Result)] == list(told)
     assert len(result.history) == len(told["history"])
     assert result.failures[0].fault.message == told["failures"][0]["fault"]["message"]
     assert {str(eta): n for eta, n in result.eta_histogram.items()} == told["eta_histogram"]

@@ -442,7 +442,7 @@ def test_when_somebody_else_was_first_all_steps_are_closed(waits):
         hand.asks(2, Commit(artifact(2), [1]))
     hand.done("commit", HeadMoved(Snapshot(1, artifact(9))))
 
-    assert [(2, "lost"), (1, "lost")] == hand.sweeps
+    assert [(2, "lost"), (1, "cas-conflict")] == hand.sweeps
     assert {} == {step: cards for step, cards in hand.open.items() if step < 3}
     assert 1 == hand.machine.statistics().commit_races
     assert [] == hand.decisions

@@ -151,7 +151,7 @@ def test_the_standard_aggregator_is_on_offer(registry):
     """
     It has a name before anything is imported.
     """
-    assert ("standard",) == registry.names("aggregator")
+    assert ("best-of-n", "standard") == registry.names("aggregator")
 
 
 def test_an_object_is_returned_as_it_is(registry):

@@ -1,22 +1,24 @@
 """
-Tests of the built-in sampler.
+Tests of the built-in samplers.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.builtins._sampler import ShuffledEpochs
+from headway.builtins._sampler import ShuffledEpochs, UnsolvedEpochs
 from headway.contracts import Sampler, TaskBook
 from headway.errors import UsageError
 
 TRAIN = tuple(f"t{i}" for i in range(7))
 
 
-def book(drawn=0, *, train=TRAIN, retry=(), seed=7):
-    return TaskBook(train=train, drawn=drawn, retry=retry, seed=seed)
+def book(drawn=0, *, train=TRAIN, retry=(), seed=7, solved=()):
+    return TaskBook(train=train, drawn=drawn, retry=retry, seed=seed, solved=frozenset(solved))
 
 
 def draws(count, *, sampler=None, **more):
@@ -89,3 +91,32 @@ def test_it_keeps_its_contract():
     It is a sampler.
     """
     assert isinstance(ShuffledEpochs(), Sampler)
+
+
+def test_solved_tasks_are_left_out():
+    """
+    Each of the others comes as often as any other, in every epoch.
+    """
+    sampler = UnsolvedEpochs()
+    picked = draws(21, sampler=sampler, solved=("t0", "t2", "t3", "t5"))
+
+    assert dict.fromkeys(("t1", "t4", "t6"), 7) == Counter(picked)
+
+
+@pytest.mark.parametrize("solved", [(), TRAIN], ids=["none", "all"])
+def test_every_task_takes_its_turn_when_none_is_left_out(solved):
+    """
+    With nothing solved, and with everything, the sampler is the one that shuffles.
+    """
+    assert draws(21) == draws(21, sampler=UnsolvedEpochs(), solved=solved)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.sets(st.sampled_from(TRAIN))), max_size=20))
+def test_picks_among_the_unsolved_depend_on_the_book_alone(asked):
+    """
+    Whatever was asked before, a book has one answer.
+    """
+    sampler = UnsolvedEpochs()
+    books = [book(drawn, solved=solved) for drawn, solved in asked]
+
+    assert [UnsolvedEpochs().pick(b) for b in books] == [sampler.pick(b) for b in books]

@@ -19,11 +19,12 @@ from headway.contracts import (
     StepContext,
     Task,
     Work,
+    charge,
 )
 from headway.gate import Barrier, GateView, LagGate
 from headway.merger import Merger
 from headway.options import RunOptions
-from headway.registry import Registry
+from headway.registry import Registry, get_policy
 from headway.result import Result
 from headway.run import arun, run
 
@@ -52,5 +53,7 @@ __all__ = [
     "Task",
     "Work",
     "arun",
+    "charge",
+    "get_policy",
     "run",
 ]

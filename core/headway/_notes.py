@@ -4,7 +4,7 @@ What is worth saying about a run before it starts.
 
 from __future__ import annotations
 
-from math import inf
+import math
 
 import attrs
 
@@ -20,13 +20,16 @@ FEW_PROPOSALS = 3
 LATER_STEP = 100
 """Tests become stricter from step to step; what this one can show is told beside the first."""
 
+_ROUNDING = 1e-12
+"""By how much a quotient of two costs may come out too small."""
+
 
 def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     """
     What the caller is warned of.
 
     Raises:
-        OptionError: ``max_calls`` does not even pay the baseline.
+        OptionError: a budget does not even pay the baseline.
     """
     notes: list[str] = []
     held_out = len(config.held_out)
@@ -35,8 +38,7 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
             f"{held_out} held-out tasks: the smallest difference in mean reward that one task can "
             f"make is {1 / held_out:.3f} of the reward range; {FEW_HELD_OUT} or more are better"
         )
-    if config.max_calls is not None:
-        notes += _call_notes(config, config.max_calls)
+    notes += _budget_notes(config, options)
     if options.durations is not None and options.driver != "simulated":
         notes.append(f"durations have no meaning under {options.driver} and are ignored")
     return (*notes, *_idle_notes(options))
@@ -52,7 +54,7 @@ def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tup
         width: The width of the reward range.
     """
     shows = getattr(acceptance, "shows", None)
-    if config.deterministic or shows is None or width == inf:
+    if config.deterministic or shows is None or width == math.inf:
         return ()
     held_out = len(config.held_out)
     draws: int | None = None
@@ -67,7 +69,8 @@ def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tup
             f"can show differences of mean reward of at least {first:.3g} with power 0.8 in the "
             f"first step, {later:.3g} in step {LATER_STEP}"
         )
-    return (f"rewards are noisy; {held_out} held-out tasks {text}",)
+    noisy = "rewards are noisy" if config.deterministic is False else "if rewards are noisy"
+    return (f"{noisy}: {held_out} held-out tasks {text}",)
 
 
 def _idle_notes(options: RunOptions) -> list[str]:
@@ -88,23 +91,49 @@ def _idle_notes(options: RunOptions) -> list[str]:
     ]
 
 
-def _call_notes(config: MachineConfig, max_calls: int) -> list[str]:
-    held_out = len(config.held_out)
-    draws = 1 if config.deterministic else config.final_draws
-    final = draws * (held_out + len(config.test))
-    left = max_calls - held_out - final
-    if left < 0:
-        final, left = 0, max_calls - held_out
-        text = "too few to score the final state; its reward will be the gate's last measurement"
-        notes = [f"max_calls={max_calls}: {text}"]
-    else:
-        notes = []
-    if left < 0:
-        remedy = (
-            f"Give at least {held_out + config.calls_per_ticket}: the baseline takes {held_out}."
+def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
+    """
+    What the calls that a budget pays for are enough for.
+    """
+    notes: list[str] = []
+    if config.max_calls is not None:
+        notes += _call_notes(config, "max_calls", config.max_calls, config.max_calls)
+    for option, ceiling in (("max_tokens", "tokens_per_call"), ("max_cost", "cost_per_call")):
+        most, each = getattr(config, option), getattr(config, ceiling)
+        if most is None or most == math.inf:
+            continue
+        if each is not None:
+            notes += _call_notes(config, option, most, int(most / each * (1 + _ROUNDING)), each)
+            continue
+        notes.append(
+            f"{option}={most:g} without {ceiling}: each call in flight holds the mean of those before, "
+            "so it may be overshot by the error of that estimate on the calls in flight"
         )
-        raise OptionError("max_calls", max_calls, remedy)
+    metered = {"max_tokens", "max_cost"}
+    if options.limits and set(options.limits) <= metered:
+        names = " and ".join(sorted(options.limits))
+        notes.append(
+            f"only {names} ends this run: it goes on for ever if the domain charges nothing"
+        )
+    return notes
+
+
+def _call_notes(
+    config: MachineConfig, option: str, value: float, calls: int, each: float = 1
+) -> list[str]:
+    held_out, notes = len(config.held_out), list[str]()
+    baseline = config.baseline_draws * held_out
+    draws = 1 if config.deterministic else config.final_draws
+    left = calls - baseline - draws * (held_out + len(config.test))
+    if left < 0:
+        left = calls - baseline
+        text = "too few to score the final state; its reward will be the gate's last measurement"
+        notes.append(f"{option}={value:g}: {text}")
+    if left < 0:
+        enough = (baseline + config.calls_per_ticket) * each
+        remedy = f"Give at least {enough:g}: the baseline takes {baseline} calls."
+        raise OptionError(option, value, remedy)
     proposals = left // (config.calls_per_ticket + held_out)
     if proposals < FEW_PROPOSALS:
-        notes.append(f"max_calls={max_calls} affords about {proposals} proposals that are measured")
+        notes.append(f"{option}={value:g} affords about {proposals} proposals that are measured")
     return notes

@@ -230,7 +230,7 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         held_out=tuple(task.id for task in splits.held_out),
         test=tuple(task.id for task in splits.test),
         oracle=tuple(task.id for task in splits.oracle),
-        deterministic=domain.deterministic,
+        deterministic=_first_word(options.deterministic, domain.deterministic),
         reward_range=domain.reward_range,
         solved=domain.solved,
         n_workers=options.n_workers,
@@ -242,6 +242,10 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         max_worker_errors=options.max_worker_errors,
         max_rollouts=options.max_rollouts,
         max_calls=options.max_calls,
+        max_tokens=options.max_tokens,
+        max_cost=options.max_cost,
+        tokens_per_call=options.tokens_per_call,
+        cost_per_call=options.cost_per_call,
         max_rounds=options.rounds if options.mode == "sync" else None,
         max_seconds=options.max_seconds,
         shutdown_grace=options.shutdown_grace,
@@ -251,6 +255,10 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         eval_timeout=options.eval_timeout,
         straggler_factor=options.straggler_factor,
     )
+
+
+def _first_word(given: bool | None, declared: bool | None) -> bool | None:
+    return declared if given is None else given
 
 
 def _check_splits(splits: object) -> None:

@@ -14,7 +14,7 @@ import attrs
 from headway.contracts import Fault, Ledger, LedgerEntry, Notice, RunFinished, Snapshot, SweepDone
 from headway.drivers import Engine
 from headway.errors import LedgerError
-from headway.machine import Score
+from headway.machine import Machine, Score
 from headway.result import Failure, Result
 
 T = TypeVar("T")
@@ -67,6 +67,8 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         test_reward=_mean(scoring.test),
         scores=scores,
         history=tuple(recorder.history),
+        history_of="rounds" if opening.mode == "sync" else "sweeps",
+        deterministic=counts.determinism,
         completions=counts.completions,
         decisions=counts.decisions,
         stop_reason=machine.stop_reason or "",
@@ -80,6 +82,11 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         stable_state=None if stable is None else copy.deepcopy(stable.artifact.value),
         rollouts=counts.tickets,
         calls=counts.calls,
+        usage=counts.usage,
+        slot_seconds=counts.slot_seconds,
+        merge_seconds=counts.merge_seconds,
+        ledger_seconds=counts.ledger_seconds,
+        worker_starved_seconds=counts.worker_starved_seconds,
         wallclock=recorder.wallclock,
         forced_refreshes=counts.forced_refreshes,
         stragglers=counts.stragglers,
@@ -95,7 +102,17 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         ledger_log=ledger_log,
         choices=opening.choices,
         notes=opening.notes,
+        unscored=_unscored(machine),
     )
+
+
+def _unscored(machine: Machine) -> str | None:
+    final = machine.scoring.final
+    if machine.scoring.short or (final is not None and final.source == "fresh"):
+        return None
+    told = "it is unknown" if final is None else "it is the gate's last measurement"
+    ended = f"the run ended ({machine.stop_reason})"
+    return f"{ended} before the final reward could be measured: {told}"
 
 
 def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> T:

@@ -1,8 +1,8 @@
 """
 Events and values as JSON and back: no pickle, nothing but what is listed here.
 
-An attrs class becomes ``{"$": name, field: value, ...}``, a tuple ``{"$t": [...]}``; a dict that
-itself has a key beginning with ``$`` is wrapped.
+An attrs class becomes ``{"$": name, field: value, ...}``, without the fields that are left at their
+default; a tuple ``{"$t": [...]}``; a dict that itself has a key beginning with ``$`` is wrapped.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def _classes() -> dict[str, type]:
 
 
 @cache
-def _fields(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in attrs.fields(kind))
+def _fields(kind: Any) -> tuple[tuple[str, object], ...]:
+    return tuple((field.name, field.default) for field in attrs.fields(kind))
 
 
 def encode(value: Any) -> Json:
@@ -61,7 +61,8 @@ def _encode_object(value: Any) -> Json:
     if _classes().get(kind.__name__) is not kind:
         message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
         raise TypeError(message)
-    fields = {field: encode(getattr(value, field)) for field in _fields(kind)}
+    held = ((name, getattr(value, name), default) for name, default in _fields(kind))
+    fields = {name: encode(item) for name, item, default in held if item is not default}
     return {_MARK: kind.__name__, **fields}
 
 

@@ -26,7 +26,7 @@ DRIVERS: tuple[str, ...] = get_args(Driver)
 WORK = ("rollout", "propose", "measure", "rebase", "commit")
 """The kinds of work that a law of ``durations`` may stand for."""
 
-BUDGETS = ("max_rollouts", "max_calls", "max_seconds", "rounds")
+BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds")
 """The options that bound how much a run may do."""
 
 LIMITS = (*BUDGETS, "target_reward", "patience")
@@ -72,7 +72,7 @@ def _word(text: str, choices: Any) -> dict[str, Any]:
     return _about(text, partial(check_choice, choices=get_args(choices)))
 
 
-def _flag(text: str, *, default: bool) -> Any:
+def _flag(text: str, *, default: bool | None) -> Any:
     return attrs.field(default=default, metadata=_about(text, check_flag))
 
 
@@ -168,8 +168,18 @@ class RunOptions:
     carry_limit: int = _count("uncertain cards that may be carried over", 32, 0)
     stall_patience: int = _count("stale sweeps without a commit before a refresh", 50)
     self_verify: bool = _flag("try each change on its own task first", default=True)
+    deterministic: bool | None = _flag(
+        "whether one artifact always scores the same on one task; default: the domain's word",
+        default=None,
+    )
     max_rollouts: int | None = _count("rollouts to make", None)
     max_calls: int | None = _count("paid calls to make, final scoring included", None)
+    max_tokens: int | None = _count("tokens to be charged, final scoring included", None)
+    max_cost: float | None = _number("money to be charged, final scoring included", None, above=0)
+    tokens_per_call: int | None = _count("the most tokens that one call charges", None)
+    cost_per_call: float | None = _number(
+        "the most money that one call charges", None, above=0, below=math.inf
+    )
     max_seconds: float | None = _number("seconds for the whole run", None, above=0)
     target_reward: float | None = _number("held-out reward that ends the run", None)
     patience: int | None = _count("sweeps without a commit that end the run", None)
@@ -233,7 +243,7 @@ def limits_remedy(shown: Callable[[str], str] = str) -> str:
         shown: How to write an option's name.
 
     >>> limits_remedy()
-    'Give max_rollouts, max_calls, max_seconds, rounds, target_reward or patience.'
+    'Give max_rollouts, max_calls, max_tokens, ..., target_reward or patience.'
     """
     *names, last = map(shown, LIMITS)
     return f"Give {', '.join(names)} or {last}."

@@ -4,13 +4,31 @@ What a run gives back.
 
 from __future__ import annotations
 
+import copy
+import json
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import attrs
 
-from headway.contracts import Fault, Json, LedgerEntry, SweepDone
+from headway.codec import decode, encode
+from headway.contracts import Fault, Json, LedgerEntry, SweepDone, TotalUsage
+from headway.errors import OptionError
 from headway.machine import Score
+
+_FORMAT = 1
+"""The number of the format in which results are saved."""
+
+
+def _by_word(mapping: Mapping[str, Any]) -> Mapping[str, Any]:
+    return MappingProxyType(dict(mapping))
+
+
+def _by_number(mapping: Mapping[int, int]) -> Mapping[int, int]:
+    return MappingProxyType(dict(mapping))
 
 
 @attrs.frozen(kw_only=True)
@@ -26,16 +44,20 @@ class Failure:
 @attrs.frozen(kw_only=True)
 class Result:
     """
-    The immutable result of a run.
+    The immutable result of a run: its mappings are read-only, and ``state`` is a new copy each time.
 
     Args:
         state: The final state of the artifact.
-        files: The final state as readable files, path to text.
+        files: The final state as readable files, path to text; see ``rendered`` too.
         baseline_reward: Mean held-out reward of the first head; None when it wasn't measured.
-        final_reward: Mean held-out reward of the final head; see ``scores`` for draws and source.
+        final_reward: Mean held-out reward of the final head; see ``scores`` for more.
         test_reward: Mean reward of the final head on the test tasks; None without test tasks.
-        scores: The same three with draws and source, by ``baseline``, ``final``, ``test``.
+        scores: The same three with interval, draws and source, by ``baseline``, ``final``, ``test``.
         history: One notice a sweep, in order.
+        history_of: What these sweeps end: ``rounds`` in sync mode, else ``sweeps`` of their own.
+        deterministic: Whether rewards are: ``declared``; ``assumed``, since two draws of the baseline
+            agreed and nothing contradicted it; ``contradicted`` after that; ``noisy``, declared or
+            seen; ``unknown``, when the run ended before it was found out.
         completions: Ended tickets by how they ended.
         decisions: Decided cards by ``committed``, ``settled`` or ``discarded:reason``.
         stop_reason: Why the run ended.
@@ -50,6 +72,17 @@ class Result:
         stable_state: The state of that version.
         rollouts: Tickets admitted.
         calls: Paid calls by kind.
+        usage: What all paid calls used.  A call that was given up and had not answered by the end
+            has not said what it spent.
+        slot_seconds: What the slots were used for, in seconds: ``rollout`` (with proposals and
+            verifications), ``measure``, ``reverify`` (of rebased cards, and the rebases),
+            ``idle_waiting`` (a slot and a worker place were free and the search kept the next
+            rollout back: a barrier, the lag budget, the batch that is decided) and ``idle``.
+            Together they are the slots times ``wallclock``.
+        merge_seconds: Seconds of the aggregator's own code and of rebases.
+        ledger_seconds: Seconds from the start of a commit to the ledger's answer.
+        worker_starved_seconds: Seconds for which worker places were free while the run searched,
+            summed over the places.
         wallclock: Seconds of the run on the driver's clock; virtual under ``simulated``.
         forced_refreshes: Workers refreshed because the pipeline stalled.
         stragglers: Rollouts that overran their prediction.
@@ -65,17 +98,21 @@ class Result:
         ledger_log: The committed versions, oldest first.
         choices: The effective plug-ins by kind, with distribution and version.
         notes: What was said before the run started.
+        unscored: Why ``final_reward`` is the gate's last measurement, or unknown; None when it was
+            measured, or when ``notes`` says so already.
     """
 
-    state: Json
-    files: Mapping[str, str]
+    _state: Json = attrs.field(alias="state")
+    files: Mapping[str, str] = attrs.field(converter=_by_word)
     baseline_reward: float | None
     final_reward: float | None
     test_reward: float | None
-    scores: Mapping[str, Score]
+    scores: Mapping[str, Score] = attrs.field(converter=_by_word)
     history: tuple[SweepDone, ...]
-    completions: Mapping[str, int]
-    decisions: Mapping[str, int]
+    history_of: str
+    deterministic: str
+    completions: Mapping[str, int] = attrs.field(converter=_by_word)
+    decisions: Mapping[str, int] = attrs.field(converter=_by_word)
     stop_reason: str
     error: Fault | None
     mode: str
@@ -86,22 +123,50 @@ class Result:
     stable_version: int | None
     stable_state: Json
     rollouts: int
-    calls: Mapping[str, int]
+    calls: Mapping[str, int] = attrs.field(converter=_by_word)
+    usage: TotalUsage
+    slot_seconds: Mapping[str, float] = attrs.field(converter=_by_word)
+    merge_seconds: float
+    ledger_seconds: float
+    worker_starved_seconds: float
     wallclock: float
     forced_refreshes: int
     stragglers: int
     retired_workers: int
     stale_considered: int
     stale_discarded: int
-    eta_histogram: Mapping[int, int]
-    committed_by_eta: Mapping[int, int]
+    eta_histogram: Mapping[int, int] = attrs.field(converter=_by_number)
+    committed_by_eta: Mapping[int, int] = attrs.field(converter=_by_number)
     commit_races: int
     late: int
     no_ops: int
     failures: tuple[Failure, ...]
     ledger_log: tuple[LedgerEntry, ...]
-    choices: Mapping[str, str]
+    choices: Mapping[str, str] = attrs.field(converter=_by_word)
     notes: tuple[str, ...]
+    unscored: str | None
+
+    @property
+    def state(self) -> Json:
+        """
+        The final state of the artifact, a copy of the caller's own.
+        """
+        return copy.deepcopy(self._state)
+
+    @property
+    def rendered(self) -> str | Mapping[str, str]:
+        """
+        The text of the only file when the domain renders one; else all files, path to text.
+        """
+        return next(iter(self.files.values())) if len(self.files) == 1 else self.files
+
+    @property
+    def acceptance_by_eta(self) -> Mapping[int, float]:
+        """
+        The share of judged cards that were committed, by their last eta.
+        """
+        judged = self.eta_histogram.items()
+        return {eta: self.committed_by_eta.get(eta, 0) / count for eta, count in judged}
 
     @property
     def converged(self) -> bool:
@@ -138,7 +203,86 @@ class Result:
 
         Everything in it is a JSON value already: a mapping's keys are strings, a sequence is a list.
         """
-        return {field.name: _plain(getattr(self, field.name)) for field in attrs.fields(Result)}
+        return {name: _plain(value) for name, value in self._held().items()}
+
+    def _held(self) -> dict[str, Any]:
+        return {str(field.alias): getattr(self, field.name) for field in attrs.fields(Result)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """
+        Write the result to a file that ``load`` reads; the file is written whole or not at all.
+
+        Raises:
+            OSError: the file can't be written.
+        """
+        place = Path(path)
+        draft = place.with_name(f".{place.name}.part")
+        try:
+            draft.write_text(json.dumps(self._saved()) + "\n", encoding="utf-8")
+            draft.replace(place)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """
+        Read a result that ``save`` wrote; it equals the one that was saved.
+
+        Raises:
+            OptionError: there is no such file, or it holds no whole result.
+        """
+        place = Path(path)
+        try:
+            return _restored(json.loads(place.read_text(encoding="utf-8")))
+        except OSError as error:
+            told = f"The file can't be read: {error.strerror}. Give one that save() wrote."
+            raise OptionError("path", str(place), told) from error
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            told = f"It holds no result that this version can read ({error}); give one from save()."
+            raise OptionError("path", str(place), told) from error
+
+    def _saved(self) -> Json:
+        fields = {name: _written(value) for name, value in self._held().items()}
+        return {"headway_result": _FORMAT, "fields": fields}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_restored, (self._saved(),))
+
+
+def _written(value: Any) -> Json:
+    """
+    A field as JSON: a read-only mapping by its pairs, since keys need not be strings.
+    """
+    if isinstance(value, MappingProxyType):
+        held = cast("Mapping[object, Any]", value)
+        return {"pairs": [[key, encode(item)] for key, item in held.items()]}
+    if isinstance(value, tuple) and all(isinstance(item, Failure) for item in _items(value)):
+        return {"failures": [[encode(item.fault), item.count] for item in _items(value)]}
+    return {"value": encode(value)}
+
+
+def _items(value: Any) -> tuple[Any, ...]:
+    return tuple(value)
+
+
+def _read(field: Json) -> Any:
+    if "pairs" in field:
+        return {key: decode(item) for key, item in field["pairs"]}
+    if "failures" in field:
+        held = field["failures"]
+        return tuple(Failure(fault=decode(fault), count=count) for fault, count in held)
+    return decode(field["value"])
+
+
+def _restored(saved: Json) -> Result:
+    if not isinstance(saved, dict) or "headway_result" not in saved:
+        message = "it has no headway_result in it"
+        raise ValueError(message)
+    held = cast("Mapping[str, Any]", saved)
+    if held["headway_result"] != _FORMAT:
+        message = f"its format is {held['headway_result']!r}, not {_FORMAT}"
+        raise ValueError(message)
+    return Result(**{name: _read(field) for name, field in held["fields"].items()})
 
 
 def _plain(value: Any) -> Json:

@@ -49,7 +49,9 @@ def run(
     """
     prepared = _prepared(domain, registry, observers, journal, options)
     with catching_signals() as interrupt:
-        return finish(prepared, interrupt)
+        result = finish(prepared, interrupt)
+    _warn_of_score(result)
+    return result
 
 
 async def arun(
@@ -76,7 +78,9 @@ async def arun(
     prepared = _prepared(domain, registry, observers, journal, options)
     interrupt = Interrupt()
     interrupt.begin()
-    return await on_a_thread(partial(finish, prepared, interrupt), interrupt)
+    result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
+    _warn_of_score(result)
+    return result
 
 
 def _prepared(
@@ -99,6 +103,17 @@ def _prepared(
     for note in prepared.warned:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     return prepared
+
+
+def _warn_of_score(result: Result) -> None:
+    """
+    Say once that the final state could not be scored, unless that was said before the start.
+
+    Where warnings are errors, this one is not: what the run found has been paid for.
+    """
+    if result.unscored is not None:
+        with suppress(RuntimeWarning):
+            warnings.warn(result.unscored, RuntimeWarning, stacklevel=3)
 
 
 def finish(

@@ -14,9 +14,12 @@ from headway.registry import hookimpl
 @hookimpl
 def headway_aggregators() -> Mapping[str, str]:
     """
-    The standard aggregator.
+    The standard aggregator, and the control that it is to be held against.
     """
-    return {"standard": "headway.builtins.standard:StandardAggregator"}
+    return {
+        "best-of-n": "headway.builtins._best_of_n:BestOfN",
+        "standard": "headway.builtins.standard:StandardAggregator",
+    }
 
 
 @hookimpl
@@ -61,9 +64,12 @@ def headway_executors() -> Mapping[str, str]:
 @hookimpl
 def headway_samplers() -> Mapping[str, str]:
     """
-    Every task once an epoch.
+    Every task once an epoch, or every task that is not known to be solved.
     """
-    return {"shuffled": "headway.builtins._sampler:ShuffledEpochs"}
+    return {
+        "shuffled": "headway.builtins._sampler:ShuffledEpochs",
+        "unsolved": "headway.builtins._sampler:UnsolvedEpochs",
+    }
 
 
 @hookimpl

@@ -27,7 +27,7 @@ _BROKEN_PIPE = 141
 _INTERRUPTED = 130
 """As a shell reports a process that Ctrl-C ended."""
 
-COMMANDS = ("headway.cli._run", "headway.cli._plugins")
+COMMANDS = ("headway.cli._run", "headway.cli._compare", "headway.cli._plugins")
 """
 The modules of the subcommands.
 

@@ -16,6 +16,7 @@ import attrs
 
 from headway.cli._plot import plot
 from headway.contracts import Fault
+from headway.machine import Score
 from headway.result import Failure, Result
 
 REASONS = {
@@ -26,6 +27,8 @@ REASONS = {
     "max_seconds": "the time was up",
     "max_iters": "all rollouts were made",
     "max_calls": "the paid calls were used up",
+    "max_tokens": "the tokens were used up",
+    "max_cost": "the money was used up",
     "interrupted": "it was interrupted",
     "stalled": "nothing could go on",
     "error": "of an error",
@@ -87,6 +90,7 @@ class Ending:
             f"  stopped because {reason} ({result.stop_reason})",
             f"  rollouts  {result.rollouts}{_apart(result.completions)}",
             f"  calls     {sum(result.calls.values())}{f': {calls}' if calls else ''}",
+            *_usage(result),
             f"  commits   {result.version} in {len(result.history)} sweeps",
             f"  seconds   {result.wallclock:.2f}{virtual}",
             *_failures(result),
@@ -228,7 +232,28 @@ def _rewards(result: Result) -> str:
     if result.baseline_reward is None and result.final_reward is None:
         return "it ended before the held-out reward was measured"
     rewards = f"{_reward(result.baseline_reward)} -> {_reward(result.final_reward)}"
-    return f"held-out reward {rewards}"
+    return f"held-out reward {rewards}{_spread(result.scores.get('final'))}"
+
+
+def _spread(score: Score | None) -> str:
+    """
+    How sure a score is, when that is not plain.
+    """
+    if score is None:
+        return ""
+    if score.source == "gate":
+        return " (the gate's last measurement)"
+    if score.interval is None or score.interval[0] == score.interval[1]:
+        return ""
+    low, high = score.interval
+    return f" (95 % interval {low:.3f} to {high:.3f})"
+
+
+def _usage(result: Result) -> list[str]:
+    usage = result.usage
+    tokens = [f"{usage.tokens} tokens"] if usage.tokens else []
+    cost = [f"cost {usage.cost:.6g}"] if usage.cost else []
+    return [f"  charged   {', '.join([*tokens, *cost])}"] if tokens or cost else []
 
 
 def _lines(text: str) -> str:

@@ -1,5 +1,5 @@
 """
-Flags of ``headway run`` that are made from the fields of ``RunOptions``.
+Flags of ``headway run`` and ``headway compare`` that are made from the fields of ``RunOptions``.
 
 A flag's text is turned into a value here; what values are allowed is for ``RunOptions`` to say.
 """
@@ -7,6 +7,7 @@ A flag's text is turned into a value here; what values are allowed is for ``RunO
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args, get_type_hints
 
@@ -44,14 +45,19 @@ def flag_of(option: str) -> str:
     return SHORT.get(option, f"--{option.replace('_', '-')}")
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser, *, without: Iterable[str] = ()) -> None:
     """
     Add a flag for every option of a run.
+
+    Args:
+        parser: Whose flags they are.
+        without: Options that get none, because the command takes several of each.
     """
-    fields = {field.name: field for field in attrs.fields(RunOptions)}
+    fields = {f.name: f for f in attrs.fields(RunOptions) if f.name not in set(without)}
     usual = parser.add_argument_group("the usual options of a run")
     for name in USUAL:
-        _add(usual, fields.pop(name))
+        if name in fields:
+            _add(usual, fields.pop(name))
     more = parser.add_argument_group("all other options of a run")
     for field in fields.values():
         _add(more, field)
@@ -65,8 +71,57 @@ def values_of(args: argparse.Namespace) -> dict[str, Any]:
         OptionError: a flag's text does not stand for a value of its type.
     """
     names = (field.name for field in attrs.fields(RunOptions))
-    texts = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-    return {name: _value(name, text) for name, text in texts.items()}
+    texts = {name: getattr(args, name, None) for name in names}
+    return {name: _value(name, text) for name, text in texts.items() if text is not None}
+
+
+def read_words(flag: str, text: str) -> tuple[str, ...]:
+    """
+    Words between commas; an empty text has none.
+
+    Raises:
+        OptionError: there is nothing between two commas.
+    """
+    words = tuple(word.strip() for word in text.split(",")) if text else ()
+    if not all(words):
+        raise OptionError(flag, text, "Give names with a comma between them.")
+    return words
+
+
+def read_workers(flag: str, text: str) -> tuple[int, ...]:
+    """
+    Whole numbers between commas.
+
+    >>> read_workers("--workers", "8,32")
+    (8, 32)
+
+    Raises:
+        OptionError: there is something else.
+    """
+    try:
+        return tuple(int(word) for word in text.split(","))
+    except ValueError:
+        raise OptionError(flag, text, "Give whole numbers, such as 8 or 8,32.") from None
+
+
+def read_seeds(flag: str, text: str) -> tuple[int, ...]:
+    """
+    Seeds and ranges of seeds between commas; a range includes both of its ends.
+
+    >>> read_seeds("--seeds", "7,0-3")
+    (7, 0, 1, 2, 3)
+
+    Raises:
+        OptionError: there is something else, or a range that ends before it begins.
+    """
+    seeds: list[int] = []
+    for word in text.split(","):
+        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", word)
+        first, last = (found[1], found[2] or found[1]) if found else ("1", "0")
+        if int(last) < int(first):
+            raise OptionError(flag, text, "Give seeds and ranges, such as 0-9 or 1,3,5-7.")
+        seeds += range(int(first), int(last) + 1)
+    return tuple(seeds)
 
 
 def read_laws(laws: Iterable[tuple[str, Any, str]]) -> dict[str, Law]:

@@ -11,6 +11,7 @@ from headway.contracts._decisions import (
     TrialTerms,
 )
 from headway.contracts._domain import Domain
+from headway.contracts._metering import NO_USAGE, TotalUsage, Usage, charge
 from headway.contracts._notices import (
     CardDecided,
     FaultSeen,
@@ -79,6 +80,7 @@ __all__ = [
     "COMPLETIONS",
     "DISCARD_REASONS",
     "KEEP",
+    "NO_USAGE",
     "Acceptance",
     "Aggregator",
     "Artifact",
@@ -130,11 +132,14 @@ __all__ = [
     "TaskBook",
     "Ticket",
     "TicketEnded",
+    "TotalUsage",
     "Trial",
     "TrialTerms",
+    "Usage",
     "Verdict",
     "Work",
     "canonical_json",
+    "charge",
     "content_digest",
     "text_digest",
     "touch_common",

@@ -25,7 +25,9 @@ class Domain(ABC):
 
     Attributes:
         name: What people type.
-        deterministic: Whether one artifact always scores the same on one task.
+        deterministic: Whether one artifact always scores the same on one task.  None means that it
+            is to be found out: the run draws its baseline twice, and believes what it sees until
+            something contradicts it.
         solved: A rollout with at least this reward needs no proposal.
         reward_range: The lowest and the highest reward that is valid.
         options: Every option that the constructor takes, with a one-line description.
@@ -33,7 +35,7 @@ class Domain(ABC):
     """
 
     name: ClassVar[str]
-    deterministic: bool = False
+    deterministic: bool | None = False
     solved: float = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
     options: ClassVar[Mapping[str, str]] = {}

@@ -182,12 +182,15 @@ class TaskBook:
             task was in ``retry``.
         retry: Tasks whose last rollout did not end ``ok``, oldest first.
         seed: The run's seed.
+        solved: Tasks that the head is known to solve, which needs no second look; always empty when
+            rewards are not deterministic.
     """
 
     train: tuple[str, ...]
     drawn: int
     retry: tuple[str, ...]
     seed: int
+    solved: frozenset[str] = frozenset()
 
 
 @runtime_checkable

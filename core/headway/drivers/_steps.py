@@ -34,7 +34,6 @@ from headway.contracts import (
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
-    Event,
     MachineConfig,
     Raised,
     Resume,
@@ -62,7 +61,7 @@ class StepHost:
     blast_radius: float = 0.2
     _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
 
-    def resume(self, instruction: Resume, now: Callable[[], float]) -> Event:
+    def resume(self, instruction: Resume, now: Callable[[], float]) -> Yielded | Returned | Raised:
         """
         Hand a step its answer and report what it does next.
 
@@ -71,16 +70,20 @@ class StepHost:
             now: The clock that the report is dated by.
         """
         step, n = instruction.step, instruction.n + 1
+        began = now()
         try:
             request = _settled(self._advance(instruction))
         except StopIteration as stop:
             del self._open[step]
             memory: Json = stop.value
-            return Returned(now(), step, n, memory)
+            ended = now()
+            return Returned(ended, step, n, memory, ended - began)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - contained
             self.abort(step)
-            return Raised(now(), step, n, Fault.of("aggregator", error))
-        return Yielded(now(), step, n, request)
+            ended = now()
+            return Raised(ended, step, n, Fault.of("aggregator", error), ended - began)
+        ended = now()
+        return Yielded(ended, step, n, request, ended - began)
 
     def _advance(self, instruction: Resume) -> Any:
         if instruction.n:
@@ -102,7 +105,7 @@ class StepHost:
             head=start.head,
             memory=_copied(start.memory),
             held_out=self.config.held_out,
-            deterministic=self.config.deterministic,
+            deterministic=start.deterministic,
             quiet=start.quiet,
             rng=keyed_rng(self.config.seed, "step", step),
             step=step,

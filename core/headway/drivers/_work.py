@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import (
+    NO_USAGE,
     Artifact,
     Committed,
     Domain,
@@ -26,10 +27,12 @@ from headway.contracts import (
     Proposal,
     Snapshot,
     Task,
+    Usage,
     canonical_json,
     content_digest,
     text_digest,
 )
+from headway.contracts._metering import FREE, METER, Meter, read_meter
 from headway.drivers._bridge import Bridge
 from headway.drivers._copies import copied, untouched
 from headway.errors import ContractError
@@ -75,6 +78,7 @@ class Workbench:
         executor: Where plain functions run.
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
+        broken_off: What the call spent that Ctrl-C broke off.
     """
 
     domain: Domain
@@ -83,6 +87,7 @@ class Workbench:
     seed: int
     executor: Executor
     bridge: Bridge = attrs.field(factory=Bridge)
+    broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
     _by_rollout: bool = attrs.field(init=False)
     coroutines: frozenset[str] = attrs.field(init=False)
     _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
@@ -127,6 +132,8 @@ class Workbench:
         Perform a call and report it; never raises an ``Exception``.
         """
         kind = call.kind
+        meter: Meter = [] if call.paid else FREE
+        before = METER.set(meter)
         try:
             if kind in self.coroutines:
                 raw = self.bridge.wait(self._raw[kind](call))
@@ -134,8 +141,13 @@ class Workbench:
                 raw = self.executor.run(self._raw[kind], call)
             value = self._finish[kind](call, raw)
         except FAILURES as error:  # user code may raise anything; it is contained
-            return _failed(call, error, now)
-        return Done(now(), call.id, value)
+            return _failed(call, error, now, meter)
+        except KeyboardInterrupt:
+            self.broken_off = read_meter(meter)
+            raise
+        finally:
+            METER.reset(before)
+        return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
     def close(self) -> None:
         """
@@ -150,11 +162,15 @@ class Workbench:
         """
         As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop.
         """
+        meter: Meter = []
+        METER.set(meter)
         try:
             value = self._finish[call.kind](call, await self._raw[call.kind](call))
         except FAILURES as error:
-            return _failed(call, error, now)
-        return Done(now(), call.id, value)
+            return _failed(call, error, now, meter)
+        finally:
+            METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
+        return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
     # ------------------------------------------------------- what user code gives, unchecked
 
@@ -280,7 +296,8 @@ class Workbench:
         return tuple(sorted(keys))
 
 
-def _failed(call: Call, error: BaseException, now: Callable[[], float]) -> Failed:
+def _failed(call: Call, error: BaseException, now: Callable[[], float], meter: Meter) -> Failed:
     task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
     fault = Fault.of(call.kind, error, task)
-    return Failed(now(), call.id, fault, invalid=isinstance(error, InvalidValue))
+    invalid = isinstance(error, InvalidValue)
+    return Failed(now(), call.id, fault, invalid=invalid, usage=read_meter(meter))

@@ -47,7 +47,7 @@ class _Stopping:
             self.in_call = False
             if not self.asked:  # the second time: nothing is waited for any more
                 raise
-            return Failed(now(), call.id, CANCELLED)
+            return Failed(now(), call.id, CANCELLED, usage=engine.bench.broken_off)
         return answer
 
 

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
+from headway.contracts import NO_USAGE, Usage
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Recovery
@@ -96,6 +97,7 @@ class Simulation:
     )
     _ahead: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _pending: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
+    _spent: dict[int, Usage] = attrs.field(factory=dict[int, Usage], init=False)
     _count: int = attrs.field(default=0, init=False)
     _asked: float | None = attrs.field(default=None, init=False)
     _early: bool = attrs.field(default=False, init=False)
@@ -149,6 +151,7 @@ class Simulation:
     def _feed(self, event: Event) -> None:
         if isinstance(event, Done | Failed):
             self._pending.pop(event.call, None)
+            self._spent.pop(event.call, None)
         self.dispatch(self.engine.feed(event), self.now)
 
     def dispatch(self, work: list[Work], now: float) -> None:
@@ -159,7 +162,8 @@ class Simulation:
             if isinstance(instruction, Run):
                 self._begin(instruction.call, now)
             elif isinstance(instruction, Cancel) and instruction.call in self._pending:
-                self._deliver(now, Failed(now, instruction.call, CANCELLED))
+                spent = self._spent.pop(instruction.call, NO_USAGE)
+                self._deliver(now, Failed(now, instruction.call, CANCELLED, usage=spent))
 
     def _begin(self, call: Call, now: float) -> None:
         self._pending[call.id] = call
@@ -168,6 +172,8 @@ class Simulation:
             return
         seconds = draw_seconds(self.durations, self.seed, call)
         answer = self.engine.bench.perform(call, lambda: now + seconds)
+        if answer.usage is not NO_USAGE:
+            self._spent[call.id] = answer.usage  # its code has run, also if it is cancelled
         arriving: list[Delivery] = [(seconds, answer)]
         if self.tamper is not None:
             arriving = self.tamper(call, seconds, answer)

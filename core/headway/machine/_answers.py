@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from headway.contracts import CompletionKind, Fault
+from headway.contracts import NO_USAGE, CompletionKind, Fault, Usage
 from headway.machine._calls import (
     Call,
     CommitCall,
@@ -56,14 +56,17 @@ class Answers:
         """
         A call finished.
         """
-        call = self.state.slots.end(event.call) or self.outstanding(event.call)
+        call = self.state.ended(event.call) or self.outstanding(event.call)
         if call is None:
             self._late(event)
             return
         value: Any = event.value
         if isinstance(call, TicketCall):
+            if event.usage is not NO_USAGE:
+                self.tickets.charge(call.ticket.number, event.usage)
             self.tickets.done(call.ticket.number, value, ripe=self._ripe)
         elif isinstance(call, MeasureCall):
+            self._measured(call, value, event.usage)
             self.scoring.ended(call.id, scored=True)
             ready = self.state.measuring.done(call.id, value)
             self.state.still = not (ready or self._ripe)
@@ -84,8 +87,18 @@ class Answers:
         state = self.state
         return bool(state.buffer.leasable) and len(self.sweeps.open) < state.config.max_steps
 
+    def _measured(self, call: MeasureCall, value: float | None, usage: Usage) -> None:
+        state = self.state
+        state.budget.settle(1)
+        if usage is not NO_USAGE:
+            state.charge(call.kind, call.task, usage)
+        if value is not None and state.doubting:
+            for other in (0, 1):  # whoever draws more than once draws these
+                known = state.measuring.score((call.artifact.digest, call.task, other))
+                state.repeated(call.task, value if known is None else known, value)
+
     def _late(self, event: Done) -> None:
-        self.state.tally.late += 1
+        self.state.late(event.call, event.usage)
         if isinstance(event.value, float):
             self.state.measuring.late(event.call, event.value)
 
@@ -100,14 +113,19 @@ class Answers:
         """
         A call failed.
         """
-        call = self.state.slots.end(event.call) or self.outstanding(event.call)
+        call = self.state.ended(event.call) or self.outstanding(event.call)
         if call is None:
-            self.state.tally.late += 1
+            self.state.late(event.call, event.usage)
             return
+        if isinstance(call, MeasureCall):
+            self._measured(call, None, event.usage)
+        elif isinstance(call, TicketCall):
+            self.tickets.charge(call.ticket.number, event.usage)
         self._give_up(call, event.fault, "invalid" if event.invalid else "failed")
 
     def _give_up(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
         if isinstance(call, TicketCall):
+            self.state.tally.failures += 1
             self.tickets.failed(call.ticket.number, completion, fault)
             return
         if isinstance(call, CommitCall):
@@ -121,6 +139,7 @@ class Answers:
         rebase = isinstance(call, RebaseCall)
         if sweeps.of_rebase(call.id) if rebase else measuring.wanted(call.id):
             self.state.fault(fault)
+            self.state.tally.failures += call.paid
         if rebase:
             sweeps.rebase_failed(call.id)
             return

@@ -12,7 +12,7 @@ import attrs
 from headway._checks import check_choice, check_count, check_number
 from headway.errors import OptionError
 
-STOPS_DRAINING = ("max_iters", "max_calls", "rounds", "exhausted")
+STOPS_DRAINING = ("max_iters", "max_calls", "max_tokens", "max_cost", "rounds", "exhausted")
 """Stop reasons after which everything that was paid for is still decided."""
 
 STOPS_HALTING = ("max_seconds", "interrupted", "target_reward", "patience", "stalled", "error")
@@ -23,7 +23,15 @@ STOPS_UNSCORED = ("interrupted", "error")
 
 
 _COUNTS = ("n_workers", "slots", "final_draws", "max_proposal_bytes", "max_worker_errors")
-_LIMITS = ("max_rollouts", "max_calls", "max_rounds", "patience")
+_LIMITS = (
+    "max_rollouts",
+    "max_calls",
+    "max_tokens",
+    "tokens_per_call",
+    "max_rounds",
+    "patience",
+)
+_AMOUNTS = ("max_cost", "cost_per_call")
 _SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout")
 
 
@@ -38,7 +46,8 @@ class MachineConfig:
         held_out: The ids of the held-out tasks.
         test: The ids of the test tasks, scored once at the end.
         oracle: The ids of further tasks that a step may measure on.
-        deterministic: Whether one draw a score is enough.
+        deterministic: Whether one draw a score is enough; None: the baseline is drawn twice, and
+            what it shows is believed until something contradicts it.
         reward_range: The lowest and the highest reward that is valid.
         solved: A rollout with at least this reward needs no proposal.
         n_workers: Rollouts at once.
@@ -52,6 +61,10 @@ class MachineConfig:
         max_worker_errors: Failures that a worker bears while nothing has ever succeeded.
         max_rollouts: Tickets to admit.
         max_calls: Paid calls to make, final scoring included.
+        max_tokens: Tokens to be charged, final scoring included.
+        max_cost: Money to be charged, final scoring included.
+        tokens_per_call: The most tokens that one call charges.
+        cost_per_call: The most money that one call charges.
         max_rounds: Windows to close (barrier only).
         max_seconds: Length of the whole run.
         shutdown_grace: Seconds after the stop in which a commit on its way may still land.
@@ -71,7 +84,7 @@ class MachineConfig:
     held_out: tuple[str, ...]
     test: tuple[str, ...] = ()
     oracle: tuple[str, ...] = ()
-    deterministic: bool = True
+    deterministic: bool | None = True
     reward_range: tuple[float, float] = (0.0, 1.0)
     solved: float = 1.0
     n_workers: int = 4
@@ -84,6 +97,10 @@ class MachineConfig:
     max_worker_errors: int = 3
     max_rollouts: int | None = None
     max_calls: int | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    tokens_per_call: int | None = None
+    cost_per_call: float | None = None
     max_rounds: int | None = None
     max_seconds: float | None = None
     shutdown_grace: float = 2.0
@@ -96,7 +113,7 @@ class MachineConfig:
     def __attrs_post_init__(self) -> None:
         for option in (*_COUNTS, *self._given(_LIMITS)):
             check_count(option, getattr(self, option), 1)
-        for option in ("straggler_factor", *self._given(_SECONDS)):
+        for option in ("straggler_factor", *self._given(_SECONDS), *self._given(_AMOUNTS)):
             check_number(option, getattr(self, option), above=0)
         check_number("shutdown_grace", self.shutdown_grace, least=0, below=math.inf)
         check_count("max_steps", self.max_steps, 1, 3)
@@ -124,3 +141,10 @@ class MachineConfig:
         The most calls that one ticket makes.
         """
         return 3 if self.self_verify else 2
+
+    @property
+    def baseline_draws(self) -> int:
+        """
+        How often the first head is scored on each held-out task.
+        """
+        return 2 if self.deterministic is None else 1

@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from headway._records import record
-from headway.contracts import Fault, Json, Request, Snapshot
+from headway.contracts import NO_USAGE, Fault, Json, Request, Snapshot, Usage
 from headway.machine._calls import CallValue
 
 
@@ -46,11 +46,15 @@ class Started:
 class Done:
     """
     A call finished.
+
+    Args:
+        usage: What it was charged with.
     """
 
     now: float
     call: int
     value: CallValue
+    usage: Usage = NO_USAGE
 
 
 @record
@@ -60,24 +64,30 @@ class Failed:
 
     Args:
         invalid: The call ran, but what it gave is no valid reward or value.
+        usage: What it was charged with before it failed.
     """
 
     now: float
     call: int
     fault: Fault
     invalid: bool = False
+    usage: Usage = NO_USAGE
 
 
 @record
 class Yielded:
     """
     A step asked for something: its ``n``-th request, counted from 1.
+
+    Args:
+        took: Seconds that the step's own code ran before it asked.
     """
 
     now: float
     step: int
     n: int
     request: Request
+    took: float = 0.0
 
 
 @record
@@ -87,24 +97,30 @@ class Returned:
 
     Args:
         memory: The optimizer's new memory; None leaves it as it is.
+        took: Seconds that the step's own code ran before it ended.
     """
 
     now: float
     step: int
     n: int
     memory: Json = None
+    took: float = 0.0
 
 
 @record
 class Raised:
     """
     A step raised instead of asking for its ``n``-th request.
+
+    Args:
+        took: Seconds that the step's own code ran before it raised.
     """
 
     now: float
     step: int
     n: int
     fault: Fault
+    took: float = 0.0
 
 
 @record

@@ -55,8 +55,9 @@ class Filling:
         return False
 
     def _start_rollouts(self) -> bool:
-        state, tickets = self.state, self.tickets
-        if state.phase != "running" or (state.gate.ordered and self.scoring.holds_back()):
+        state, tickets, scoring = self.state, self.tickets, self.scoring
+        # Once the target is reached only open steps are waited for: rollouts would be given up.
+        if state.phase != "running" or scoring.target_reached or scoring.holds_back():
             return False
         sweeping, places, slots = bool(self.sweeps.open), tickets.workers.places, state.slots
         while places and len(slots.running) < slots.capacity and tickets.admit(sweeping):
@@ -78,19 +79,26 @@ class Filling:
         state.measuring.started(item, call.id)
         self.scoring.began(call.id)
         state.start(call)
+        if any(what == "verify" for what, _ in item.waiters):
+            state.tally.reverify_began(call.id, state.now)
         return True
 
     def _unaffordable(self) -> bool:
         """
         There is no call left for a score that is waited for: once nothing runs, the run goes on
         without it.
+
+        What runs may turn out to spend less tokens and cost than it holds, so that is waited for.
         """
         state = self.state
-        state.stop("max_calls")
-        if self.tickets.flights or state.slots.running or not self.sweeps.waiting:
+        lacking = state.budget.lacking(1)
+        under_way = bool(self.tickets.flights or state.slots.running)
+        if lacking == "max_calls" or not under_way:
+            state.stop(lacking)
+        if under_way or not self.sweeps.waiting:
             return False
         if state.phase == "scoring":
             self.scoring.forgo()
         else:
-            state.halt("max_calls")
+            state.halt(lacking)
         return True

@@ -17,6 +17,7 @@ from headway.contracts import (
     Snapshot,
     TaskBook,
     Ticket,
+    Usage,
     Work,
 )
 
@@ -34,6 +35,8 @@ class Flight:
         work: What the aggregator's ``select`` asked for.
         source: What the rollout runs on.
         reserved: Calls still reserved for it.
+        charged: What its calls have been charged with; counted when its ending is applied.
+        lost: Whether its last call was given up, and may still say what it has spent.
     """
 
     ticket: Ticket
@@ -50,6 +53,8 @@ class Flight:
     delta: float | None = None
     completion: CompletionKind | None = None
     fault: Fault | None = None
+    charged: tuple[tuple[str, Usage], ...] = ()
+    lost: bool = False
 
 
 @attrs.define(eq=False)
@@ -123,11 +128,14 @@ class TaskQueue:
     drawn: int = attrs.field(default=0, init=False)
     _retry: tuple[str, ...] = attrs.field(default=(), init=False)
 
-    def book(self) -> TaskBook:
+    def book(self, solved: frozenset[str]) -> TaskBook:
         """
         The frozen view for the sampler.
+
+        Args:
+            solved: The tasks that the head is known to solve.
         """
-        return TaskBook(self.train, self.drawn, self._retry, self.seed)
+        return TaskBook(self.train, self.drawn, self._retry, self.seed, solved)
 
     def took(self, task: str) -> None:
         """

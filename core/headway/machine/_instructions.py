@@ -30,12 +30,16 @@ from headway.machine._calls import Call
 class StepStart:
     """
     What a step begins with.
+
+    Args:
+        deterministic: Whether one draw a score is enough, as far as the machine knows by now.
     """
 
     cards: tuple[Card, ...]
     head: Snapshot
     memory: Json
     quiet: bool
+    deterministic: bool = True
     stable: Snapshot | None = None
 
 

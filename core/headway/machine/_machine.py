@@ -17,6 +17,7 @@ ends in ``_ending``.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from math import inf
 from typing import Any, get_args
@@ -189,6 +190,8 @@ class Machine:
         A frozen count of everything.
         """
         state, tally = self._state, self._state.tally
+        running = Counter(call.kind for call in state.slots.running.values())
+        committing, budget = self._sweeps.committing is not None, state.budget
         return Statistics(
             version=state.head.version,
             tickets=tally.tickets,
@@ -210,6 +213,14 @@ class Machine:
             retired_workers=self._tickets.workers.retired,
             late=tally.late,
             no_ops=tally.no_ops,
+            usage=tally.usage(
+                tokens=budget.tokens, cost=budget.cost, running=running, now=state.now
+            ),
+            slot_seconds=tally.slot_seconds(running, slots=state.slots.capacity, now=state.now),
+            merge_seconds=tally.merge_seconds(running, state.now),
+            ledger_seconds=tally.ledger_seconds + committing * state.now,
+            worker_starved_seconds=tally.starved,
+            determinism=state.determinism,
         )
 
     def validate(self) -> None:
@@ -235,7 +246,10 @@ class Machine:
         if state.phase == "finished":
             return []
         state.out = []
-        state.now = max(state.now, event.now)
+        if event.now > state.now:
+            if state.phase == "running" and self._tickets.workers.places:
+                self._tickets.waited(event.now - state.now)
+            state.now = event.now
         lapsed = self._wake_at is not None and self._wake_at <= state.now
         if lapsed:
             self._lapse()
@@ -303,20 +317,21 @@ class Machine:
         self._answers.failed(event)
 
     def _yielded(self, event: Yielded) -> None:
-        if (sweep := self._speaker(event.step)) is not None:
+        if (sweep := self._speaker(event.step, event.took)) is not None:
             self._requests.yielded(sweep, event.request)
 
     def _returned(self, event: Returned) -> None:
-        if (sweep := self._speaker(event.step)) is not None:
+        if (sweep := self._speaker(event.step, event.took)) is not None:
             self._requests.returned(sweep, event.memory)
 
     def _raised(self, event: Raised) -> None:
-        if (sweep := self._speaker(event.step)) is not None:
+        if (sweep := self._speaker(event.step, event.took)) is not None:
             self._requests.raised(sweep, event.fault)
 
-    def _speaker(self, step: int) -> OpenSweep | None:
+    def _speaker(self, step: int, took: float) -> OpenSweep | None:
         sweep = self._sweeps.of_step(step)
         self._state.tally.late += sweep is None
+        self._state.tally.steps_seconds += took
         return sweep
 
     def _tick(self, event: Tick) -> None:

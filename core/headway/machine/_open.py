@@ -61,6 +61,7 @@ class OpenSweep:
         committed: Cards committed so far.
         moved: Whether it has moved the head, with or without cards.
         stale: Cards discarded as stale so far.
+        reasons: Why cards were discarded so far.
         begun: Its step, once it is open.
     """
 
@@ -77,6 +78,7 @@ class OpenSweep:
     committed: int = 0
     moved: bool = False
     stale: int = 0
+    reasons: set[str] = attrs.field(factory=set[str])
     begun: OpenStep | None = None
 
     @property

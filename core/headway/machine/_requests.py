@@ -145,6 +145,7 @@ class Requests:
         key = f"{state.config.seed}.{state.head.version}.{step.number}.{step.n}"
         call = CommitCall(number, key, state.head.version, request.candidate, request.cards)
         step.commit = call
+        state.tally.ledger_seconds -= state.now
         state.out.append(Run(call))
 
     def committed(self, value: Committed | HeadMoved) -> None:
@@ -156,6 +157,7 @@ class Requests:
         call = sweep.step.commit
         assert call is not None
         sweep.step.commit = None
+        state.tally.ledger_seconds += state.now
         if isinstance(value, HeadMoved):
             self._lost(sweep, value.head)
             return
@@ -189,7 +191,7 @@ class Requests:
             self._races = 0
             self.sweeps.discard_rest(sweep, "conflict")
         self.sweeps.close_others(sweep)
-        self.sweeps.close(sweep, "lost")
+        self.sweeps.close(sweep, "cas-conflict")
         self.sweeps.again = True
 
     def commit_failed(self, fault: Fault) -> None:
@@ -199,6 +201,7 @@ class Requests:
         sweep = self.sweeps.committing
         assert sweep is not None
         sweep.step.commit = None
+        self.state.tally.ledger_seconds += self.state.now
         self.sweeps.close(sweep, "error")
         self.state.fault(fault)
         self.state.stop("error", fault)

@@ -1,8 +1,9 @@
 """
 The scores that a run reports: of the first head, of the head as it moves, and of the last one.
 
-Final scoring is inside the budget: its calls are reserved before anything starts, and its time, by
-the mean duration of the measurements so far, is kept back from ``max_seconds``.
+Final scoring is inside the budget: its calls, and with them their tokens and cost, are reserved before
+anything starts, and its time is kept back from ``max_seconds``: by the mean duration of the
+measurements so far, or of the rollouts while none has ended.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Literal
 import attrs
 
 from headway.contracts import Fault, Snapshot
+from headway.machine._intervals import Interval, interval
 from headway.machine._measuring import FINAL_DRAW, Item, Requester
 from headway.machine._state import State
 
@@ -31,12 +33,16 @@ class Score:
         draws: Draws of each task; 0 when the source is ``gate``.
         source: ``fresh`` draws, or the ``gate``'s last measurement.
         scores: Every draw, in the order (task, draw); empty when the source is ``gate``.
+        interval: The 95 % interval of the expected reward; it is about further draws on these tasks,
+            not about other tasks.  Of zero width when rewards are taken as deterministic; None when
+            the source is ``gate``, and with one draw a task of noisy rewards.
     """
 
     mean: float
     draws: int
     source: Literal["fresh", "gate"]
     scores: tuple[float, ...] = ()
+    interval: Interval | None = None
 
 
 @attrs.define(eq=False)
@@ -50,6 +56,8 @@ class Scoring:
     final: Score | None = attrs.field(default=None, init=False)
     test: Score | None = attrs.field(default=None, init=False)
     over: bool = attrs.field(default=False, init=False)
+    short: bool = attrs.field(default=False, init=False)
+    """Whether it was clear from the start that the budget pays no final scoring."""
     _first: Snapshot | None = attrs.field(default=None, init=False)
     _baseline_reserve: int = attrs.field(default=0, init=False)
     _final_reserve: int = attrs.field(default=0, init=False)
@@ -66,8 +74,14 @@ class Scoring:
         How many measurements final scoring takes at most.
         """
         config = self.state.config
-        draws = 1 if config.deterministic else config.final_draws
+        draws = 1 if self.state.deterministic else config.final_draws
         return draws * (len(config.held_out) + len(config.test))
+
+    @property
+    def _final_draws(self) -> range:
+        if self.state.deterministic:
+            return range(1)
+        return range(FINAL_DRAW, FINAL_DRAW + self.state.config.final_draws)
 
     @property
     def put_aside(self) -> int:
@@ -82,15 +96,18 @@ class Scoring:
         """
         state = self.state
         self._first = state.head
-        wanted = len(state.config.held_out)
+        draws = state.config.baseline_draws
+        wanted = draws * len(state.config.held_out)
         if not state.budget.reserve(wanted):
-            state.stop("max_calls")
+            state.stop(state.budget.lacking(wanted))
             return
         self._baseline_reserve = wanted
         if state.budget.reserve(self.final_calls):
             self._final_reserve = self.final_calls
+        else:
+            self.short = True
         state.measuring.want(
-            BASELINE, (state.head.artifact,), state.config.held_out, range(1), background=True
+            BASELINE, (state.head.artifact,), state.config.held_out, range(draws), background=True
         )
 
     def pays(self, item: Item) -> bool:
@@ -149,10 +166,18 @@ class Scoring:
 
     def holds_back(self) -> bool:
         """
-        Whether the next round waits for the head's score: what ends a synchronous run reads no time.
+        Whether the next round waits for a score: what decides in a synchronous run reads no time.
+
+        It waits for the head's score when there is a target; for the baseline when that tells whether
+        rewards are noisy, or what calls cost.
         """
         state = self.state
-        return state.gate.ordered and state.running and self.following
+        if not (state.gate.ordered and state.running):
+            return False
+        if self.following:
+            return True
+        tells = state.config.deterministic is None or state.budget.metered
+        return bool(tells) and state.measuring.waits(BASELINE)
 
     @property
     def following(self) -> bool:
@@ -173,15 +198,13 @@ class Scoring:
         All scores of one kind are known.
         """
         scores = self.state.measuring.take(requester)[0]
-        score = Score(
-            mean=sum(scores) / len(scores),
-            draws=len(scores) // self._tasks(requester),
-            source="fresh",
-            scores=scores,
-        )
+        if requester == BASELINE:
+            self.state.agreed()
+        score = self._score(scores, self._tasks(requester))
         if requester == BASELINE:
             self.baseline = score
             self._release_baseline()
+            self._put_aside_less()
         elif requester == FINAL:
             self.final = score
         elif requester[0] == "head":
@@ -190,6 +213,28 @@ class Scoring:
         elif requester == TEST:
             self.test = score
         self._close()
+
+    def _score(self, scores: tuple[float, ...], tasks: int) -> Score:
+        mean, draws = sum(scores) / len(scores), len(scores) // tasks
+        rows = [scores[n : n + draws] for n in range(0, len(scores), draws)]
+        certain = self.state.deterministic
+        bounds = self.state.config.reward_range
+        return Score(
+            mean=mean,
+            draws=draws,
+            source="fresh",
+            scores=scores,
+            interval=(mean, mean) if certain else interval(rows, bounds),
+        )
+
+    def _put_aside_less(self) -> None:
+        """
+        Let go of what final scoring does not take, now that rewards are known not to be noisy.
+        """
+        spare = self._final_reserve - self.final_calls
+        if self._final_reserve and spare > 0:
+            self.state.budget.release(spare)
+            self._final_reserve -= spare
 
     def _tasks(self, requester: Requester) -> int:
         config = self.state.config
@@ -218,12 +263,14 @@ class Scoring:
         state = self.state
         config = state.config
         self._release_baseline()
-        if not self._final_reserve or self.time_is_up():
-            self.forgo()
-            return
+        reserved = bool(self._final_reserve)
         state.budget.release(self._final_reserve)
         self._final_reserve = 0
-        draws = range(1) if config.deterministic else self._fresh
+        # More are needed than are put aside once rewards that seemed deterministic are not.
+        if not reserved or self.time_is_up() or not state.budget.affords(self._missing):
+            self.forgo()
+            return
+        draws = self._final_draws
         artifacts = (state.head.artifact,)
         wanted = [(FINAL, config.held_out)] + ([(TEST, config.test)] if config.test else [])
         ready = [r for r, tasks in wanted if state.measuring.want(r, artifacts, tasks, draws)]
@@ -231,8 +278,14 @@ class Scoring:
             self.measured(requester)
 
     @property
-    def _fresh(self) -> range:
-        return range(FINAL_DRAW, FINAL_DRAW + self.state.config.final_draws)
+    def _missing(self) -> int:
+        """
+        How many of the final scores are not known yet.
+        """
+        state, digest = self.state, self.state.head.digest
+        tasks = (*state.config.held_out, *state.config.test)
+        keys = ((digest, task, draw) for task in tasks for draw in self._final_draws)
+        return sum(state.measuring.score(key) is None for key in keys)
 
     def forgo(self) -> None:
         """
@@ -255,10 +308,20 @@ class Scoring:
         """
         Seconds kept back from ``max_seconds`` for final scoring.
         """
-        if not self._timed:
-            return 0.0
         rounds = ceil(self.final_calls / self.state.config.slots)
-        return self._seconds / self._timed * rounds
+        if self._timed:
+            return self._seconds / self._timed * rounds
+        return self._rollout_seconds * rounds
+
+    @property
+    def _rollout_seconds(self) -> float:
+        """
+        The mean duration of the rollouts that have ended; 0.0 when none has.
+        """
+        tally, running = self.state.tally, self.state.slots.running.values()
+        flying = [call.kind for call in running].count("rollout")
+        ended = tally.calls["rollout"] - flying
+        return (tally.seconds["rollout"] + flying * self.state.now) / ended if ended else 0.0
 
     def next_deadline(self) -> float | None:
         """

@@ -21,6 +21,7 @@ from headway.contracts import (
     HeadCommitted,
     Json,
     Snapshot,
+    Usage,
 )
 from headway.gate import Gate
 from headway.machine._budget import Budget
@@ -35,6 +36,14 @@ from headway.machine._tally import Tally
 from headway.merger import Merger
 
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
+
+Determinism: TypeAlias = Literal["declared", "unknown", "assumed", "contradicted", "noisy"]
+"""
+What is known of rewards: ``declared`` deterministic; ``unknown`` so far; ``assumed`` deterministic,
+since two draws of the baseline agreed; ``contradicted`` after that; ``noisy``, declared or seen.
+"""
+
+_DECLARED: dict[bool | None, Determinism] = {True: "declared", False: "noisy", None: "unknown"}
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -76,6 +85,11 @@ class State:
     out: list[Instruction] = attrs.field(factory=list[Instruction])
     calls: int = 0
     plugin_errors: Counter[str] = attrs.field(factory=Counter[str])
+    determinism: Determinism = attrs.field(init=False)
+    deterministic: bool = attrs.field(init=False)
+    """Whether one draw a score is enough, as far as is known."""
+    abandoned: set[int] = attrs.field(factory=set[int])
+    """Paid calls that were given up and may still say what they have spent."""
     _timeouts: dict[str, float | None] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -83,8 +97,18 @@ class State:
             ("rollout", "propose", "verify"), self.config.rollout_timeout
         )
         self._timeouts |= dict.fromkeys(("measure", "rebase"), self.config.eval_timeout)
-        self.budget = Budget(self.config.max_rollouts, self.config.max_calls)
-        self.slots = Slots(self.config.slots)
+        config = self.config
+        self.budget = Budget(
+            max_rollouts=config.max_rollouts,
+            max_calls=config.max_calls,
+            max_tokens=config.max_tokens,
+            max_cost=config.max_cost,
+            tokens_per_call=config.tokens_per_call,
+            cost_per_call=config.cost_per_call,
+        )
+        self.slots = Slots(config.slots)
+        self.determinism = _DECLARED[config.deterministic]
+        self.deterministic = config.deterministic is True
 
     def next_call(self) -> int:
         """
@@ -103,14 +127,75 @@ class State:
         if call.paid:
             self.budget.spend()
             self.tally.calls[kind] += 1
+        self.tally.seconds[kind] -= self.now
         self.out.append(Run(call))
+
+    def ended(self, call: int) -> Call | None:
+        """
+        Free a call's slot; None when it is free already.
+        """
+        ended = self.slots.end(call)
+        if ended is not None:
+            self.tally.seconds[ended.kind] += self.now
+            if call in self.tally.reverifying:
+                self.tally.reverify_ended(call, self.now)
+        return ended
 
     def abandon(self, call: int) -> None:
         """
         Give a running call up: its slot is free, its answer would be late.
         """
-        self.slots.end(call)
+        given_up = self.ended(call)
+        if given_up is not None and given_up.paid:
+            self.abandoned.add(call)
         self.out.append(Abandon(call))
+
+    def late(self, call: int, usage: Usage) -> None:
+        """
+        A call that is over answers; one that was given up says only now what it has spent.
+        """
+        self.tally.late += 1
+        if call in self.abandoned:
+            self.abandoned.discard(call)
+            self.budget.settle(1)
+            self.budget.charge(usage)
+
+    def charge(self, where: str, task: str, usage: Usage) -> None:
+        """
+        Count what a call has spent; one that spent more than is declared is told.
+        """
+        self.budget.charge(usage)
+        excess = self.budget.above_ceiling(usage)
+        if excess is not None:
+            self.tally.above_ceiling += 1
+            self.fault(Fault(where=where, type="CeilingExceeded", message=excess, task=task))
+
+    def repeated(self, task: str, first: float, second: float) -> None:
+        """
+        One artifact gave two rewards on one task: rewards are noisy from now on.
+        """
+        if first == second or self.determinism not in ("unknown", "assumed"):
+            return
+        contradicted = self.determinism == "assumed"
+        self.determinism = "contradicted" if contradicted else "noisy"
+        self.deterministic = False
+        if contradicted:
+            text = f"one artifact gave the rewards {first:g} and {second:g}: taken as noisy from now on"
+            self.fault(Fault(where="domain", type="NotDeterministic", message=text, task=task))
+
+    def agreed(self) -> None:
+        """
+        The baseline's draws agree: rewards are taken as deterministic until something contradicts it.
+        """
+        if self.determinism == "unknown":
+            self.determinism, self.deterministic = "assumed", True
+
+    @property
+    def doubting(self) -> bool:
+        """
+        Whether equal work is looked at for unequal rewards.
+        """
+        return self.determinism in ("unknown", "assumed")
 
     def forget(self, requester: Requester) -> None:
         """

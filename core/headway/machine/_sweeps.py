@@ -25,6 +25,18 @@ from headway.machine._open import OpenStep, OpenSweep
 from headway.machine._state import State
 from headway.merger import Sweep
 
+_FOR_ONE_REASON: dict[str, SweepOutcome] = {
+    "stale": "all-stale",
+    "duplicate": "duplicate",
+    "conflict": "conflict",
+    "oversized": "oversized",
+    "vetoed": "oracle-rejected",
+    "unmeasured": "unmeasured",
+}
+"""What a sweep came to that discarded all of its cards for one reason."""
+
+_OVERTAKEN = ("lost", "cas-conflict")
+
 
 @attrs.define(eq=False)
 class Sweeps:
@@ -140,10 +152,10 @@ class Sweeps:
 
     def _sort(self, sweep: OpenSweep, verdicts: Sweep) -> None:
         for card in verdicts.stale:
-            self._discard(card, "stale")
+            self._discard(sweep, card, "stale")
             sweep.stale += 1
         for card in verdicts.duplicates:
-            self._discard(card, "duplicate")
+            self._discard(sweep, card, "duplicate")
         for card in verdicts.accepted:
             self._keep(sweep, attrs.evolve(card, base=sweep.head))
         for card in verdicts.rebased:
@@ -151,7 +163,8 @@ class Sweeps:
             sweep.verifying[card.number] = card
             sweep.rebasing.append(card)
 
-    def _discard(self, card: Card, reason: str) -> None:
+    def _discard(self, sweep: OpenSweep, card: Card, reason: str) -> None:
+        sweep.reasons.add(reason)
         self.state.buffer.update(card)
         self.state.decide(card.number, "discarded", reason)
 
@@ -209,7 +222,7 @@ class Sweeps:
         self._keep(sweep, card)
 
     def _drop(self, sweep: OpenSweep, number: int, reason: str) -> None:
-        self._discard(sweep.verifying.pop(number), reason)
+        self._discard(sweep, sweep.verifying.pop(number), reason)
 
     def rebase_failed(self, call: int) -> None:
         """
@@ -261,13 +274,15 @@ class Sweeps:
 
     def _open_step(self, sweep: OpenSweep) -> None:
         if not sweep.survivors:
-            stale = sweep.stale == sweep.considered
-            self.finish(sweep, "all-stale" if stale else "all-dropped")
+            self.finish(sweep, "all-dropped")
             return
         self.steps += 1
         sweep.begun = OpenStep(self.steps)
         cards = tuple(sweep.survivors[n] for n in sorted(sweep.survivors))
-        start = StepStart(cards, self.state.head, self.state.memory, sweep.quiet, self.state.stable)
+        state = self.state
+        start = StepStart(
+            cards, state.head, state.memory, sweep.quiet, state.deterministic, state.stable
+        )
         self.state.out.append(Resume(self.steps, 0, start))
 
     def answer(self, step: OpenStep, value: Any) -> None:
@@ -290,6 +305,8 @@ class Sweeps:
         Decide a card that a sweep holds.
         """
         del sweep.survivors[number]
+        if kind == "discarded":
+            sweep.reasons.add(reason)
         if sweep.begun is not None:
             sweep.begun.carried.discard(number)
         self.state.decide(number, kind, reason)
@@ -340,8 +357,10 @@ class Sweeps:
         """
         state = self.state
         del self.open[sweep.number]
+        if outcome in ("below-threshold", "all-dropped") and len(sweep.reasons) == 1:
+            outcome = _FOR_ONE_REASON.get(next(iter(sweep.reasons)), outcome)
         state.tally.sweeps[outcome] += 1
-        if outcome != "lost":
+        if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):
             self.refresh = True

@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from headway.contracts import COMPLETIONS, Fault
+from headway.contracts import COMPLETIONS, Fault, TotalUsage
+
+_KINDS = ("rollout", "propose", "verify", "measure", "rebase")
+_PAID = ("rollout", "propose", "verify", "measure")
 
 _KEPT_FAULTS = 1000
 """How many different faults are kept, the first ones."""
@@ -44,6 +47,15 @@ class Statistics:
         retired_workers: Worker places that gave up.
         late: Answers that came after their call was over.
         no_ops: Proposals that would have changed nothing.
+        usage: What all paid calls used so far.
+        slot_seconds: What the slots were used for: ``rollout`` (proposals and verifications too),
+            ``measure``, ``reverify`` (rebases too), ``idle_waiting`` (a slot and a worker place were
+            free and the search kept the next rollout back), ``idle`` (nothing to do); together the
+            slots times the length of the run.
+        merge_seconds: Steps' own code and rebases.
+        ledger_seconds: Commits, from their start to the ledger's answer.
+        worker_starved_seconds: Worker places that were free while the run searched.
+        determinism: What is known of rewards.
     """
 
     version: int
@@ -66,6 +78,12 @@ class Statistics:
     retired_workers: int
     late: int
     no_ops: int
+    usage: TotalUsage
+    slot_seconds: Mapping[str, float]
+    merge_seconds: float
+    ledger_seconds: float
+    worker_starved_seconds: float
+    determinism: str
 
 
 @attrs.define(eq=False)
@@ -110,6 +128,16 @@ class Tally:
     stragglers: int = 0
     late: int = 0
     no_ops: int = 0
+    failures: int = 0
+    above_ceiling: int = 0
+    steps_seconds: float = 0.0
+    ledger_seconds: float = 0.0
+    idle_waiting: float = 0.0
+    starved: float = 0.0
+    reverify_seconds: float = 0.0
+    reverifying: set[int] = attrs.field(factory=set[int])
+    seconds: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0.0))
+    """By kind of call.  A start is subtracted and an end added, so only ended calls make sense."""
     completions: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COMPLETIONS, 0))
     decisions: Counter[str] = attrs.field(factory=Counter[str])
     etas: Counter[int] = attrs.field(factory=Counter[int])
@@ -117,3 +145,64 @@ class Tally:
     sweeps: Counter[str] = attrs.field(factory=Counter[str])
     calls: dict[str, int] = attrs.field(factory=lambda: defaultdict[str, int](int))
     faults: FaultCount = attrs.field(factory=FaultCount)
+
+    def reverify_began(self, call: int, now: float) -> None:
+        """
+        A measurement that verifies a rebased card began.
+        """
+        self.reverifying.add(call)
+        self.reverify_seconds -= now
+
+    def reverify_ended(self, call: int, now: float) -> None:
+        """
+        It ended.
+        """
+        self.reverifying.discard(call)
+        self.reverify_seconds += now
+
+    def usage(
+        self, *, tokens: int, cost: float, running: Mapping[str, int], now: float
+    ) -> TotalUsage:
+        """
+        What all paid calls used so far.
+
+        Args:
+            tokens: Tokens charged.
+            cost: Money charged.
+            running: Calls that run, by kind.
+            now: The time.
+        """
+        lengths = self._lengths(running, now)
+        return TotalUsage(
+            calls=sum(self.calls.values()),
+            tokens=tokens,
+            cost=cost,
+            seconds=sum(lengths[kind] for kind in _PAID),
+            failures=self.failures,
+        )
+
+    def _lengths(self, running: Mapping[str, int], now: float) -> dict[str, float]:
+        return {kind: self.seconds[kind] + running.get(kind, 0) * now for kind in _KINDS}
+
+    def slot_seconds(
+        self, running: Mapping[str, int], *, slots: int, now: float
+    ) -> dict[str, float]:
+        """
+        What the slots were used for so far.
+        """
+        lengths = self._lengths(running, now)
+        again = self.reverify_seconds + len(self.reverifying) * now
+        used = {
+            "rollout": lengths["rollout"] + lengths["propose"] + lengths["verify"],
+            "measure": lengths["measure"] - again,
+            "reverify": again + lengths["rebase"],
+            "idle_waiting": self.idle_waiting,
+        }
+        used["idle"] = slots * now - sum(used.values())
+        return {use: max(0.0, seconds) for use, seconds in used.items()}  # but for rounding
+
+    def merge_seconds(self, running: Mapping[str, int], now: float) -> float:
+        """
+        Steps' own code and rebases so far.
+        """
+        return self.steps_seconds + self._lengths(running, now)["rebase"]

@@ -22,6 +22,7 @@ from headway.contracts import (
     Snapshot,
     Ticket,
     TicketEnded,
+    Usage,
 )
 from headway.gate import GateView
 from headway.machine._calls import Call, CallValue, ProposeCall, RolloutCall, VerifyCall
@@ -45,12 +46,14 @@ class Tickets:
     finished: int = attrs.field(default=0, init=False)
     _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
-    _deterministic: bool = attrs.field(init=False)
     _solved: float = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
     _solved_at: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
     _barren: set[str] = attrs.field(factory=set[str], init=False)
     _barren_at: int = attrs.field(default=0, init=False)
+    _rewards: dict[str, float] = attrs.field(factory=dict[str, float], init=False)
+    _rewards_at: int = attrs.field(default=0, init=False)
+    _solved_tasks: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
     _stragglers: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
 
     def begin(self, head: Snapshot) -> None:
@@ -59,7 +62,7 @@ class Tickets:
         """
         config = self.state.config
         self._seed, self._most_calls = config.seed, config.calls_per_ticket
-        self._deterministic, self._solved = config.deterministic, config.solved
+        self._solved = config.solved
         self.workers = Workers([head] * config.n_workers)
         self.queue = TaskQueue(config.train, config.seed)
 
@@ -93,7 +96,7 @@ class Tickets:
             state.stop("max_iters")
             return False
         if not budget.reserve(self._most_calls):
-            state.stop("max_calls")
+            self._lack(budget.lacking(self._most_calls))
             return False
         try:
             self._launch(*self._look_up(places[0]))
@@ -102,6 +105,17 @@ class Tickets:
             state.plugin_fault(raised.fault)
             return state.running
         return True
+
+    def _lack(self, reason: str) -> None:
+        """
+        Stop, unless calls that are under way may turn out to spend less than they hold.
+
+        In a round nothing turns out before its end, lest its size depended on the order of arrival.
+        """
+        state = self.state
+        under_way = bool(self.flights or state.slots.running)
+        if reason == "max_calls" or state.gate.ordered or not under_way:
+            state.stop(reason)
 
     def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state = self.state
@@ -113,7 +127,7 @@ class Tickets:
         if work.task is not None and work.task not in self.queue.train:
             text = f"select chose {work.task!r}, which is no training task"
             raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = work.task or state.lookups.pick(self.queue.book())
+        task = work.task or state.lookups.pick(self.queue.book(self._known_solved()))
         source = base if work.parent is None else Snapshot(base.version, work.parent)
         flight = Flight(ticket, task, work, source, self._most_calls, state.now)
         return flight, base, state.lookups.estimate()
@@ -141,6 +155,13 @@ class Tickets:
     def _start(self, flight: Flight, call: Call) -> None:
         flight.reserved -= 1
         self.state.start(call)
+
+    def charge(self, number: int, usage: Usage) -> None:
+        """
+        A call of a ticket has spent something.
+        """
+        flight = self.flights[number]
+        flight.charged += ((flight.phase, usage),)
 
     def done(self, number: int, value: CallValue, *, ripe: bool) -> None:
         """
@@ -233,6 +254,7 @@ class Tickets:
         flight = self.flights[number]
         flight.proposal = None
         flight.fault = fault
+        flight.lost = completion == "timeout"
         self._end(flight, completion)
 
     def _end(self, flight: Flight, completion: CompletionKind) -> None:
@@ -272,6 +294,9 @@ class Tickets:
         completion = flight.completion
         assert completion is not None
         state.budget.release(flight.reserved)
+        state.budget.settle(self._most_calls - flight.reserved - flight.lost)
+        for kind, usage in flight.charged:
+            state.charge(kind, flight.task, usage)
         state.tally.completions[completion] += 1
         if flight.fault is not None:
             state.fault(flight.fault)
@@ -297,8 +322,24 @@ class Tickets:
             self.finished += 1
         if flight.proposal is not None:
             self._make_card(flight, flight.proposal)
-        if self._deterministic:
+        if state.doubting:
+            self._compare(flight)
+        if state.determinism != "noisy":
             self._note_barren(flight)
+
+    def _compare(self, flight: Flight) -> None:
+        """
+        Compare a rollout with an earlier one of the same head on the same task.
+        """
+        version = flight.source.version
+        if flight.work.parent is not None or flight.work.payload is not None:
+            return
+        if version > self._rewards_at:
+            self._rewards.clear()
+            self._rewards_at = version
+        if version == self._rewards_at and flight.outcome is not None:
+            reward = flight.outcome.reward
+            self.state.repeated(flight.task, self._rewards.setdefault(flight.task, reward), reward)
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
         state = self.state
@@ -327,13 +368,29 @@ class Tickets:
         head = self.state.head.version
         if self._barren_at != head:
             self._barren.clear()
+            self._solved_tasks = frozenset()
             self._barren_at = head
         if flight.work.parent is not None or flight.source.version != head:
             return
         if flight.proposal is None:
             self._barren.add(flight.task)
+            self._note_known(flight)
         else:
             self._barren.discard(flight.task)
+
+    def _note_known(self, flight: Flight) -> None:
+        # Noted when an ending is applied, so that under a barrier no order of arrival shows.
+        assert flight.outcome is not None
+        if flight.outcome.reward >= self._solved and flight.task not in self._solved_tasks:
+            self._solved_tasks |= {flight.task}
+
+    def _known_solved(self) -> frozenset[str]:
+        """
+        The tasks that the head is known to solve.
+        """
+        state = self.state
+        current = state.deterministic and self._barren_at == state.head.version
+        return self._solved_tasks if current else frozenset()
 
     def nothing_left(self) -> bool:
         """
@@ -342,7 +399,7 @@ class Tickets:
         """
         return (
             len(self._barren) == len(self.queue.train)
-            and self._deterministic
+            and self.state.deterministic
             and self._barren_at == self.state.head.version
             and not len(self.state.buffer)
         )
@@ -357,6 +414,15 @@ class Tickets:
         all_retired = self.workers.retired == state.config.n_workers
         if all_retired or done["invalid"] == sum(done.values()) >= bearable:
             state.stop("error", flight.fault)
+
+    def waited(self, seconds: float) -> None:
+        """
+        Worker places were free for so long while the run searched.
+        """
+        places, tally = len(self.workers.places), self.state.tally
+        tally.starved += seconds * places
+        if not self.nothing_left():
+            tally.idle_waiting += seconds * min(places, self.state.slots.free)
 
     def count_stragglers(self) -> None:
         """
@@ -383,6 +449,7 @@ class Tickets:
         for flight in self.flights.values():
             if flight.phase != "ended":
                 flight.proposal = None
+                flight.lost = True
                 self._end(flight, completion)
         self._apply_all(sorted(self._ended))
 

@@ -73,10 +73,31 @@ def _budget(state: State, tickets: Tickets, scoring: Scoring) -> None:
     _must(not overspent, "a flight overspent")
     if budget.max_calls is not None:
         _must(budget.calls + budget.reserved <= budget.max_calls, "calls overshot")
+    _metered(state, tickets)
     if budget.max_rollouts is not None:
         _must(budget.rollouts <= budget.max_rollouts, "rollouts overshot")
     _must(budget.rollouts == state.tally.tickets, "rollouts = tickets")
     _must(budget.calls == sum(state.tally.calls.values()), "calls are counted once")
+
+
+def _metered(state: State, tickets: Tickets) -> None:
+    budget, flights = state.budget, tickets.flights.values()
+    measured = [call.kind for call in state.slots.running.values()].count("measure")
+    per_ticket = state.config.calls_per_ticket
+    begun = sum([per_ticket - f.reserved - f.lost for f in flights])
+    _must(
+        budget.open == begun + measured + len(state.abandoned), "a call is settled twice, or never"
+    )
+    _must(budget.open + budget.settled == budget.calls, "calls = open + settled")
+    held = budget.open + budget.reserved
+    for resource in budget.metered:
+        if (
+            resource.ceiling is not None
+            and resource.most is not None
+            and not state.tally.above_ceiling
+        ):
+            spent = resource.spent + held * resource.ceiling
+            _must(spent <= resource.most, f"{resource.name} overshot")
 
 
 def _open_sweeps(state: State, sweeps: Sweeps) -> None:
@@ -119,7 +140,9 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
     if state.measuring.next() is not None:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
     view = tickets.view(sweeping=bool(sweeps.open))
-    if state.running and tickets.workers.places and not tickets.nothing_left():
+    affordable = state.budget.affords(state.config.calls_per_ticket)
+    searching = state.running and not scoring.target_reached
+    if searching and tickets.workers.places and affordable and not tickets.nothing_left():
         _must(not state.gate.admit(view), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:

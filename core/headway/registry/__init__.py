@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headway.registry._events import EventHooks
 from headway.registry._kinds import EVENT_HOOKS, KINDS
-from headway.registry._registry import Registry
+from headway.registry._registry import Registry, get_policy
 from headway.registry._values import Choice, PluginRow
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "EventHooks",
     "PluginRow",
     "Registry",
+    "get_policy",
     "hookimpl",
     "hookspec",
 ]

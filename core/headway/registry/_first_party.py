@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
-    {("domain", "inflect"): "headway-domains"}
+    {
+        ("domain", "inflect"): "headway-domains",
+        ("domain", "router"): "headway-domains",
+    }
 )
 """Distribution, which is also the folder below ``plugins/``, by (kind, name)."""
 

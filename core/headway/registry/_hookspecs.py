@@ -38,7 +38,7 @@ def headway_aggregators() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("aggregator")
-    ('greedy', 'standard')
+    ('best-of-n', 'greedy', 'standard')
     """
 
 
@@ -140,7 +140,7 @@ def headway_samplers() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("sampler")
-    ('hardest', 'shuffled')
+    ('hardest', 'shuffled', 'unsolved')
     """
 
 

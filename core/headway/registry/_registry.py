@@ -26,6 +26,7 @@ from headway.registry._values import (
 )
 
 if TYPE_CHECKING:
+    from headway.contracts import StalenessPolicy
     from headway.registry._catalogue import Catalogue
 
 
@@ -218,3 +219,19 @@ class Registry:
         from headway.registry._lookup import find
 
         return find(self._read(), kind, spec, self.names(kind))
+
+
+def get_policy(name: str) -> StalenessPolicy:
+    """
+    The staleness policy of that name, built in or of an installed plug-in.
+
+    >>> get_policy("reflective").decide(9, 2, False)
+    'rebase'
+
+    Raises:
+        UnknownNameError: nobody offers the name; the error lists the names on offer.
+        PluginLoadError: the plug-in that offers it cannot be loaded.
+        PluginConflictError: two distributions offer the name.
+    """
+    policy: StalenessPolicy = Registry.discover().create("staleness policy", name)
+    return policy

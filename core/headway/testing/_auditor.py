@@ -7,8 +7,9 @@ and consistent with itself is found too.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from math import fsum
+from math import fsum, isclose
 from typing import Any
 
 import attrs
@@ -56,6 +57,7 @@ from headway.machine import (
     RolloutCall,
     Run,
     Started,
+    Statistics,
     StepStart,
     TicketCall,
     VerifyCall,
@@ -116,6 +118,12 @@ class Auditor:
     cards: int = 0
     decided: set[int] = attrs.field(factory=set[int])
     paid: int = 0
+    charged: dict[int, int] = attrs.field(factory=dict[int, int])
+    now: float = 0.0
+    busy: Counter[str] = attrs.field(factory=Counter[str])
+    starved: float = 0.0
+    searching: bool = False
+    retired: int = 0
     version: int = 0
     digest: str = ""
     stopped: bool = False
@@ -155,14 +163,33 @@ class Auditor:
         Take in one event and what the machine said to it.
         """
         self.events += 1
+        self._pass(event.now)
         call = getattr(event, "call", None)
         late = call is not None and Abandon(call) in out
+        if isinstance(event, Done | Failed) and not self.finished:
+            self.charged.setdefault(event.call, event.usage.tokens)
         if not late:
             _EVENTS.get(type(event), _ignore)(self, event)
         for instruction in out:
             _INSTRUCTIONS.get(type(instruction), _ignore)(self, instruction)
         self.stopped = self.engine.machine.stop_reason is not None
+        self.searching = self.engine.machine.phase == "running"
         self._check_bounds()
+
+    def _pass(self, now: float) -> None:
+        """
+        Time passes: the calls that run have run for so much longer.
+        """
+        gone = max(0.0, now - self.now)
+        if self.finished:
+            return
+        kinds = [call.kind for call in self.outstanding.values()]
+        for kind in kinds if gone else ():
+            self.busy[kind] += gone  # type: ignore[assignment] # a counter of seconds
+        if self.searching and gone:
+            flying = sum(map(kinds.count, ("rollout", "propose", "verify")))
+            self.starved += gone * (self.engine.machine.config.n_workers - flying - self.retired)
+        self.now += gone
 
     # events
 
@@ -348,6 +375,8 @@ class Auditor:
         must(notice.ticket not in self.ended, f"ticket {notice.ticket} ends twice")
         must(notice.ticket < self.tickets, f"ticket {notice.ticket} ends before it began")
         self.ended.add(notice.ticket)
+        if notice.completion != "ok":
+            self.retired = self.engine.machine.statistics().retired_workers
         at_head = self.bases.pop(notice.ticket) == self.version
         if self.proposed.pop(notice.ticket, None) is not None:
             must(notice.completion == "ok", f"ticket {notice.ticket} failed and has a proposal")
@@ -392,6 +421,27 @@ class Auditor:
         counts = self.engine.machine.statistics()
         must(self.stale or not counts.forced_refreshes, "refreshed though nothing was stale")
         must(counts.stale_discarded == self.stale, "stale cards are miscounted")
+        tokens = sum(self.charged.values())
+        must(counts.usage.tokens == tokens, f"{counts.usage.tokens} tokens counted of {tokens}")
+        must(counts.usage.calls == self.paid, "paid calls are miscounted")
+        self._check_seconds(counts)
+
+    def _check_seconds(self, counts: Statistics) -> None:
+        """
+        Every second of every slot is counted once, for what the slot was used for.
+        """
+        used, busy = counts.slot_seconds, self.busy
+        slots = self.engine.machine.config.slots
+        pairs = {
+            "rollouts": (used["rollout"], busy["rollout"] + busy["propose"] + busy["verify"]),
+            "measurements": (used["measure"] + used["reverify"], busy["measure"] + busy["rebase"]),
+            "slots": (sum(used.values()), slots * self.now),
+            "commits": (counts.ledger_seconds, busy["commit"]),
+            "starved places": (counts.worker_starved_seconds, self.starved),
+        }
+        for what, (counted, seen) in pairs.items():
+            must(isclose(counted, seen, abs_tol=1e-6), f"{what}: {counted} s counted of {seen}")
+        must(0 <= used["idle_waiting"] <= self.starved + 1e-6, "idle and waiting, for no place")
 
     def _check_ledger(self) -> None:
         head = self.ledger.snapshot()
@@ -411,6 +461,8 @@ class Auditor:
             must(self.tickets <= config.max_rollouts, f"{self.tickets} rollouts")
         if config.max_calls is not None:
             must(self.paid <= config.max_calls, f"{self.paid} calls")
+        if config.max_tokens is not None and config.tokens_per_call is not None:
+            must(sum(self.charged.values()) <= config.max_tokens, "more tokens than the budget")
         open_work = self.tickets - len(self.ended) + self.cards - len(self.decided)
         must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
         self._check_busy(slots, flying, open_work)
@@ -426,6 +478,10 @@ class Auditor:
         machine, gate = self.engine.machine, self.gate
         config = machine.config
         if machine.phase != "running" or isinstance(gate, Barrier):
+            return
+        if config.max_tokens is not None:
+            return  # a rollout may wait for what others turn out not to spend
+        if machine.scoring.target_reached:  # rollouts that begin now would be given up
             return
         full = open_work >= self._bound() - self.carried or flying >= config.n_workers
         if slots >= config.slots or full or self.tickets == config.max_rollouts:

@@ -87,7 +87,7 @@ class Faults:
         if fate in ("raise", "nan"):
             kind = "ConnectionError" if fate == "raise" else "InvalidValue"
             fault = Fault(where=call.kind, type=kind, message=f"injected: {fate}", task=task)
-            return Failed(answer.now, call.id, fault, invalid=fate == "nan")
+            return Failed(answer.now, call.id, fault, fate == "nan", answer.usage)
         if fate == "huge" and isinstance(answer, Done) and isinstance(answer.value, Proposal):
             return attrs.evolve(answer, value=attrs.evolve(answer.value, size=HUGE))
         return answer

@@ -92,6 +92,10 @@ class Schedule:
     race_rate: float
     timeout: float
     law: int
+    tokens: int
+    max_tokens: int | None
+    ceiling: bool
+    find_out: bool
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -132,6 +136,10 @@ class Schedule:
             race_rate=rng.choice([0.0, 0.0, 0.2]),
             timeout=rng.choice([3.0, 6.0]),
             law=rng.randrange(5),
+            tokens=rng.choice([0, 0, 40]),
+            max_tokens=rng.choice([None, rng.randint(1200, 6000)]),
+            ceiling=rng.random() < 0.5,
+            find_out=rng.random() < 0.25,
         )
 
     @property
@@ -148,6 +156,7 @@ class Schedule:
             useless=0.05,
             breaking=0.12,
             noise=self.noise,
+            tokens=self.tokens,
         )
 
     @property
@@ -161,7 +170,7 @@ class Schedule:
             train=tuple(task.id for task in splits.train),
             held_out=tuple(task.id for task in splits.held_out),
             test=tuple(task.id for task in splits.test),
-            deterministic=not self.noise,
+            deterministic=None if self.find_out else not self.noise,
             n_workers=self.n_workers,
             slots=self.slots,
             max_steps=self.max_steps,
@@ -170,6 +179,8 @@ class Schedule:
             final_draws=2,
             max_rollouts=self.max_rollouts,
             max_calls=self.max_calls,
+            max_tokens=self.max_tokens if self.tokens else None,
+            tokens_per_call=self.tokens or None if self.ceiling else None,
             max_seconds=self.max_seconds,
             target_reward=self.target,
             rollout_timeout=self.timeout,

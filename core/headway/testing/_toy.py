@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from headway.contracts import Domain, Json, Outcome, Splits, Task
+from headway.contracts import Domain, Json, Outcome, Splits, Task, charge
 from headway.keyed import keyed_int, keyed_rng
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -35,6 +35,7 @@ class ToyDomain(Domain):
         breaking: The share of proposals that break a contract.
         noise: The share of rollouts and measurements that come out as 0; above 0, rewards are not
             deterministic.
+        tokens: The most tokens that a rollout, a proposal or a measurement charges; 0 charges nothing.
     """
 
     name: ClassVar[str] = "toy"
@@ -48,6 +49,7 @@ class ToyDomain(Domain):
         "useless": "share of proposals that change nothing",
         "breaking": "share of proposals that break a contract",
         "noise": "share of rewards that come out as 0",
+        "tokens": "the most tokens that a call charges",
     }
 
     def __init__(
@@ -62,14 +64,15 @@ class ToyDomain(Domain):
         useless: float = 0.1,
         breaking: float = 0.0,
         noise: float = 0.0,
+        tokens: int = 0,
     ) -> None:
-        self.deterministic: bool = noise == 0
+        self.deterministic: bool | None = noise == 0
         self.hidden: dict[str, int] = {
             k: 1 + keyed_int("hidden", k) % (n_values - 1) for k in _LETTERS[:n_keys]
         }
         self._n_values, self._n_tasks, self._width = n_values, n_tasks, width
         self._right, self._silent, self._useless = right, silent, useless
-        self._breaking, self._noise = breaking, noise
+        self._breaking, self._noise, self._tokens = breaking, noise, tokens
 
     def tasks(self) -> Splits:
         """
@@ -100,6 +103,7 @@ class ToyDomain(Domain):
         The share of the task's keys that are right, and which are not.
         """
         wrong = self._wrong(state, task)
+        self._spend("rollout", task.id, *wrong)
         lucky = not self._noise or rng.random() >= self._noise
         return Outcome(reward=(1 - len(wrong) / len(task.data)) * lucky, output=wrong)
 
@@ -109,7 +113,7 @@ class ToyDomain(Domain):
         """
         Set one key that was wrong; None when nothing comes to mind.
         """
-        del task
+        self._spend("propose", task.id)
         if not outcome.output or rng.random() < self._silent:
             return None
         key = rng.choice(outcome.output)
@@ -121,6 +125,10 @@ class ToyDomain(Domain):
         if rng.random() < self._breaking:
             diff["!"] = True
         return diff
+
+    def _spend(self, *what: str) -> None:
+        if self._tokens:
+            charge(tokens=keyed_int("tokens", *what) % (self._tokens + 1))
 
     def _guess(self, key: str, rng: random.Random) -> int:
         return self.hidden[key] if rng.random() < self._right else rng.randrange(self._n_values)

@@ -160,7 +160,7 @@ def test_latency_is_slept_and_the_virtual_twin_does_not_sleep(monkeypatch):
     Each of the three calls sleeps its drawn time, except under a virtual clock.
     """
     slept = []
-    monkeypatch.setattr("headway_domains.inflect._domain.time.sleep", slept.append)
+    monkeypatch.setattr("headway_domains._latency.time.sleep", slept.append)
     domain = Inflect(latency="constant:0.02")
     for used in (domain, domain.virtual()):
         outcome = used.rollout(used.initial(), TASK, rng=random.Random(0))
@@ -242,6 +242,7 @@ def test_shares_of_bad_proposals_are_as_asked():
         ("noise", "nan"),
         ("useless", 1.5),
         ("harmful", "-1"),
+        ("interaction", 1.1),
     ],
 )
 def test_bad_option_names_itself_its_value_and_a_remedy(option, value):
@@ -260,6 +261,31 @@ def test_shares_of_bad_proposals_fit_together():
     """
     with pytest.raises(OptionError, match=r"at most 0\.4"):
         Inflect(useless=0.6, harmful=0.5)
+
+
+def test_rules_that_interact_help_alone_and_hurt_together():
+    """
+    Two rules that each raise the score leave less than either when the library has both.
+    """
+    domain = Inflect(interaction=1)
+    one, other = {"": "ed"}, {"e": "ed"}
+    scores = [
+        held_out_score(domain, state_with(verb_past=rules))
+        for rules in ({}, one, other, {**one, **other})
+    ]
+
+    assert scores[0] < min(scores[1:3])
+    assert scores[0] == scores[3]
+    assert held_out_score(Inflect(), state_with(verb_past={**one, **other})) > max(scores)
+
+
+def test_rollouts_see_interaction_too():
+    """
+    A rollout and a measurement score alike.
+    """
+    domain, state = Inflect(interaction=1), state_with(verb_past={"": "ed", "et": "et"})
+
+    assert domain.measure(state, TASK) == domain.rollout(state, TASK, rng=random.Random(0)).reward
 
 
 def test_options_arrive_as_text():

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import json
 import random
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 
 from headway.contracts import canonical_json
 from headway.errors import ContractError
 from headway_domains.inflect import Inflect, inflect, read_skills
-from headway_domains.inflect._rules import FAMILIES, Edit, edit_of
+from headway_domains.inflect._rules import FAMILIES, Edit, edit_of, interacting
 
 PLURAL = {"": "s", "y": "ies", "ay": "ays", "s": "ses", "child": "children"}
 
@@ -206,3 +206,43 @@ def test_skill_lists_rules_in_the_order_in_which_they_are_tried():
     assert page.startswith("---\nname: noun-plural\ndescription: ")
     assert len(PLURAL) == len(suffixes)
     assert all(len(a) >= len(b) for a, b in pairwise(suffixes))
+
+
+def idle_pairs(share):
+    """
+    The pairs of 60 suffixes that interact.
+    """
+    suffixes = [chr(97 + n % 26) * (1 + n // 26) for n in range(60)]
+    return {
+        pair
+        for pair in combinations(suffixes, 2)
+        if interacting("verb-ing", dict.fromkeys(pair, "x"), share) != dict.fromkeys(pair, "x")
+    }
+
+
+def test_share_of_interacting_pairs_is_as_asked():
+    """
+    A larger share adds pairs and takes none away; with 0 no pair interacts and with 1 each does.
+    """
+    few, many = idle_pairs(0.1), idle_pairs(0.3)
+    number = 60 * 59 // 2
+
+    assert (0, number) == (len(idle_pairs(0)), len(idle_pairs(1)))
+    assert few < many
+    assert [len(few) / number, len(many) / number] == pytest.approx([0.1, 0.3], abs=0.03)
+
+
+def test_interaction_is_of_a_family_and_needs_both_rules():
+    """
+    A rule acts again once the other one is gone; other families have other pairs.
+    """
+    rules = {"e": "ed", "y": "ied"}
+
+    assert {"e": "ed"} == interacting("verb-past", {"e": "ed"}, 1)
+    assert {"e": "e", "y": "y"} == interacting("verb-past", rules, 1)
+    assert 1 < len(
+        {
+            tuple(interacting(family, dict.fromkeys("abcdefgh", "x"), 0.2).items())
+            for family in FAMILIES
+        }
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from math import inf
 
+from headway.durations import Law, parse_law
 from headway.errors import OptionError
 
 
@@ -29,6 +30,19 @@ def number_of(value: object, *, option: str, most: float = inf) -> float:
         upper = "" if most == inf else f" and at most {most:g}"
         raise OptionError(option, value, f"Give a number of at least 0{upper}.")
     return number
+
+
+def law_of(value: object) -> Law:
+    """
+    The law that the value of the option ``latency`` stands for: a law, or its text.
+
+    Raises:
+        OptionError: the value is no law.
+
+    >>> law_of("constant:0.1").mean
+    0.1
+    """
+    return parse_law(str(value), option="latency")
 
 
 def _read(value: object) -> float | None:

@@ -19,4 +19,7 @@ def headway_domains() -> dict[str, str]:
     >>> headway_domains()["inflect"]
     'headway_domains.inflect:Inflect'
     """
-    return {"inflect": "headway_domains.inflect:Inflect"}
+    return {
+        "inflect": "headway_domains.inflect:Inflect",
+        "router": "headway_domains.router:Router",
+    }

@@ -7,26 +7,29 @@ that the same ticket gives the same answer with and without waiting.
 
 from __future__ import annotations
 
-import copy
 import random
-import time
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
 
-from headway.contracts import Domain, Json, Outcome, Splits, Task
-from headway.durations import Constant, Law, parse_law
+from headway.contracts import Json, Outcome, Splits, Task
 from headway.errors import OptionError
+from headway_domains._latency import SlowDomain
 from headway_domains._options import number_of
 from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
-from headway_domains.inflect._rules import FAMILIES, Edit, edit_of, edited, inflect, is_pointless
+from headway_domains.inflect._rules import (
+    FAMILIES,
+    Edit,
+    Rules,
+    edit_of,
+    edited,
+    inflect,
+    interacting,
+    is_pointless,
+)
 from headway_domains.inflect._skills import write_skills
-
-
-def _law(value: object) -> Law:
-    return parse_law(str(value), option="latency")
 
 
 def _noise(value: object) -> float:
@@ -37,12 +40,16 @@ def _useless(value: object) -> float:
     return number_of(value, option="useless", most=1)
 
 
+def _interaction(value: object) -> float:
+    return number_of(value, option="interaction", most=1)
+
+
 def _harmful(value: object) -> float:
     return number_of(value, option="harmful", most=1)
 
 
 @attrs.define(eq=False, kw_only=True)
-class Inflect(Domain):
+class Inflect(SlowDomain):
     """
     English inflection: from a lemma and a family of forms to the inflected word.
 
@@ -58,6 +65,8 @@ class Inflect(Domain):
             Above 0 the domain is no longer deterministic.
         useless: The share of proposals that are replaced by a rule that applies to no word.
         harmful: The share of proposals that are replaced by a rule that does damage.
+        interaction: The share of pairs of a family's suffixes whose rules do nothing while the
+            library has both.
 
     Raises:
         OptionError: an option has a value that cannot be used.
@@ -69,22 +78,22 @@ class Inflect(Domain):
         "noise": "standard deviation of the noise on each reward, 0 by default",
         "useless": "share of proposals replaced by useless ones, 0 by default",
         "harmful": "share of proposals replaced by harmful ones, 0 by default",
+        "interaction": "share of rule pairs that do nothing together, 0 by default",
     }
     defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 1600}
 
-    latency: Law = attrs.field(default=Constant(0.0), converter=_law)
     noise: float = attrs.field(default=0.0, converter=_noise)
     useless: float = attrs.field(default=0.0, converter=_useless)
     harmful: float = attrs.field(default=0.0, converter=_harmful)
+    interaction: float = attrs.field(default=0.0, converter=_interaction)
     deterministic: bool = attrs.field(init=False)
-    waits: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         if self.useless + self.harmful > 1:
             remedy = f"Give at most {1 - self.useless:g}, since useless={self.useless:g}."
             raise OptionError("harmful", self.harmful, remedy)
         self.deterministic = self.noise == 0
-        self.waits = self.latency.mean > 0
 
     def tasks(self) -> Splits:
         """
@@ -106,11 +115,11 @@ class Inflect(Domain):
         A failure is a list of the lemma, the first listed form, and what came out instead.
         """
         family, items = task.data["family"], task.data["items"]
-        rules = state[family]
+        rules = self._acting(state, family)
         tried = ((lemma, forms, inflect(rules, lemma)) for lemma, forms in items)
         failures = [[lemma, forms[0], got] for lemma, forms, got in tried if got not in forms]
         reward = self._noisy((len(items) - len(failures)) / len(items), rng)
-        self._wait(rng)
+        self.wait(rng)
         return Outcome(reward=reward, output={"family": family, "failures": failures})
 
     def measure(self, state: Json, task: Task, *, rng: random.Random | None = None) -> float:
@@ -122,13 +131,13 @@ class Inflect(Domain):
             task: A task of any split.
             rng: Needed for noise and latency only.
         """
-        rules, items = state[task.data["family"]], task.data["items"]
+        rules, items = self._acting(state, task.data["family"]), task.data["items"]
         right = sum(inflect(rules, lemma) in forms for lemma, forms in items)
         share: float = right / len(items)
         if rng is None or (self.deterministic and not self.waits):
             return share
         reward = self._noisy(share, rng)
-        self._wait(rng)
+        self.wait(rng)
         return reward
 
     def propose(
@@ -143,7 +152,7 @@ class Inflect(Domain):
         if failures:
             shares = (self.useless, self.harmful)
             diff = proposal(outcome.output["family"], failures, shares=shares, rng=rng)
-        self._wait(rng)
+        self.wait(rng)
         return diff
 
     def apply(self, state: Json, diff: Json) -> Json:
@@ -183,30 +192,11 @@ class Inflect(Domain):
         """
         return write_skills(state)
 
-    def durations(self) -> Mapping[str, object]:
-        """
-        The latency law for each kind of work; nothing when there is no latency.
-        """
-        if self.latency.mean == 0:
-            return {}
-        return dict.fromkeys(("rollout", "propose", "measure"), self.latency)
-
-    def virtual(self) -> Domain:
-        """
-        A twin that gives the same answers and never sleeps.
-        """
-        twin = copy.copy(self)
-        twin.waits = False
-        return twin
+    def _acting(self, state: Json, family: str) -> Rules:
+        rules: Rules = state[family]
+        return interacting(family, rules, self.interaction) if self.interaction else rules
 
     def _noisy(self, share: float, rng: random.Random) -> float:
         if self.deterministic:
             return share
         return min(1.0, max(0.0, share + rng.gauss(0.0, self.noise)))
-
-    def _wait(self, rng: random.Random) -> None:
-        """
-        Sleep as long as the latency law says; always the last draw of a call.
-        """
-        if self.waits:
-            time.sleep(self.latency.draw(rng.random()))

@@ -10,12 +10,15 @@ different suffixes were added: such changes commute.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
+from itertools import combinations
 from typing import TypeAlias
 
 import attrs
 
 from headway.contracts import Json
 from headway.errors import ContractError
+from headway.keyed import keyed_unit
 
 Rules: TypeAlias = Mapping[str, str]
 """Suffix to replacement; the empty suffix ends every word."""
@@ -101,6 +104,32 @@ def inflect(rules: Rules, word: str) -> str:
         if replacement is not None:
             return word[:start] + replacement
     return word
+
+
+def interacting(family: str, rules: Rules, share: float) -> Rules:
+    """
+    The rules as they act when a share of all pairs of a family interact.
+
+    Of two rules that interact, neither acts while the library has both: the words that they decide
+    stay as they are.  So two rules that each help alone can hurt together.  Which pairs of suffixes
+    interact is a hash's choice and always the same; a larger share adds pairs and takes none away.
+
+    >>> interacting("verb-past", {"e": "ed", "y": "ied"}, 1.0)
+    {'e': 'e', 'y': 'y'}
+
+    Args:
+        family: The family of the rules.
+        rules: All its rules.
+        share: The share of pairs that interact, 0 to 1.
+    """
+    pairs = combinations(sorted(rules), 2)
+    idle = {suffix for pair in pairs if _place(family, *pair) < share for suffix in pair}
+    return {suffix: suffix if suffix in idle else new for suffix, new in rules.items()}
+
+
+@lru_cache(maxsize=65_536)
+def _place(family: str, one: str, other: str) -> float:
+    return keyed_unit("inflect interaction", family, one, other)
 
 
 def edited(state: Json, edit: Edit) -> Json:

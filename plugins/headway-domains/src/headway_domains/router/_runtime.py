@@ -1,0 +1,104 @@
+"""
+The reference runtime: the router domain and ``headway.run``, with the figures that matter for both.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from headway import run
+from headway.contracts import HeadCommitted, Notice, StalenessPolicy
+from headway.errors import OptionError
+from headway.result import Result
+from headway_domains.router._domain import Router
+from headway_domains.router._stats import AsyncConfig, AsyncStats
+from headway_domains.router._universe import TaskUniverse
+
+
+@attrs.define(eq=False)
+class AsyncHeadway:
+    """
+    Learns the routing table of a universe without a barrier; no model is involved.
+
+    Args:
+        repo_path: A folder for the table, the figures and the whole result; it is made when it is
+            missing, and files of an earlier run in it are replaced.  None writes nothing.
+        universe: What ``make_task_universe`` returns.
+        config: How it runs.
+        staleness_policy: What becomes of evidence that is behind the head; see
+            ``headway.get_policy``.
+        mode: ``async``, or ``sync`` for the same in rounds.
+        driver: Who runs it: ``threads``, ``asyncio``, ``simulated``, in sync mode also ``serial``.
+        latency: How long a rollout, a proposal and a measurement each take; see ``Router``.
+
+    Raises:
+        OptionError: ``repo_path`` is no folder, or the latency is no law.
+    """
+
+    repo_path: str | Path | None
+    universe: TaskUniverse
+    config: AsyncConfig = attrs.field(factory=AsyncConfig)
+    staleness_policy: StalenessPolicy | str = "guarded"
+    mode: str = attrs.field(default="async", kw_only=True)
+    driver: str = attrs.field(default="threads", kw_only=True)
+    latency: Any = attrs.field(default="none", kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if self.repo_path is not None and Path(self.repo_path).is_file():
+            raise OptionError("repo_path", str(self.repo_path), "This is a file: give a folder.")
+
+    def run(self) -> AsyncStats:
+        """
+        Run until the target is reached or the time is up, and write the files.
+
+        Raises:
+            UsageError: an option can't be used; nothing was run.
+            OSError: a file cannot be written.
+        """
+        fusions = _Fusions()
+        domain = Router(universe=self.universe, noise=self.config.noise, latency=str(self.latency))
+        result = run(
+            domain,
+            mode=self.mode,
+            driver=self.driver,
+            policy=self.staleness_policy,
+            max_rollouts=None,
+            observers=[fusions],
+            **self.config.options(),
+        )
+        stats = AsyncStats.of(result, fused=fusions.cards)
+        if self.repo_path is not None:
+            _write(Path(self.repo_path), result, stats)
+        return stats
+
+
+@attrs.define(eq=False)
+class _Fusions:
+    """
+    The observer that counts cards which were committed with others.
+    """
+
+    cards: int = 0
+
+    def __call__(self, notice: Notice) -> None:
+        if isinstance(notice, HeadCommitted) and len(notice.cards) > 1:
+            self.cards += len(notice.cards)
+
+
+def _write(folder: Path, result: Result, stats: AsyncStats) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        **result.files,
+        "stats.json": _as_json(attrs.asdict(stats)),
+        "result.json": _as_json(result.to_json()),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, indent=2, allow_nan=False) + "\n"
