@@ -13,8 +13,7 @@ import argparse
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from math import sqrt
-from statistics import NormalDist, fmean
+from statistics import fmean
 
 from harness.coins import HELD_OUT, HELPED, PLAIN, TASKS, Coins, Constant, Recording
 from harness.tables import Table, add_common, end
@@ -37,17 +36,6 @@ SPREAD = PLAIN * (1 - PLAIN) + HELPED * (1 - HELPED)
 """The variance of a difference when the useful edit is on one side."""
 
 
-def interval(scores, level=0.95):
-    """
-    Wilson's interval for the share of ones.
-    """
-    n, share = len(scores), fmean(scores)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return middle - half, middle + half
-
-
 def searched(domain, seed, **options):
     """
     One run, and the trials of its acceptance.
@@ -61,7 +49,7 @@ def searched(domain, seed, **options):
 
 
 def told(result, trials):
-    low, high = interval(result.scores["final"].scores)
+    low, high = result.scores["final"].interval
     tests = [trial.test for trial in trials if hasattr(trial, "test") and trial.seen]
     return {
         "commits": result.version,

@@ -121,7 +121,7 @@ class Result:
     digest: str
     version: int
     stable_version: int | None
-    stable_state: Json
+    _stable_state: Json = attrs.field(alias="stable_state")
     rollouts: int
     calls: Mapping[str, int] = attrs.field(converter=_by_word)
     usage: TotalUsage
@@ -152,6 +152,13 @@ class Result:
         The final state of the artifact, a copy of the caller's own.
         """
         return copy.deepcopy(self._state)
+
+    @property
+    def stable_state(self) -> Json:
+        """
+        The state of the version that was promoted last, a copy of the caller's own; None without one.
+        """
+        return copy.deepcopy(self._stable_state)
 
     @property
     def rendered(self) -> str | Mapping[str, str]:
