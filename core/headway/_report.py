@@ -86,6 +86,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         wallclock=recorder.wallclock,
         forced_refreshes=counts.forced_refreshes,
         stragglers=counts.stragglers,
+        hedges=counts.hedges,
         retired_workers=counts.retired_workers,
         stale_considered=counts.considered,
         stale_discarded=counts.stale_discarded,
