@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from headway.contracts import (
+    Card,
     CompletionKind,
     Fault,
     Outcome,
@@ -69,6 +70,27 @@ class Flight:
     hedged: bool = False
     held: OfTicket | None = None
     failed_in: str = ""
+
+    def card(self, number: int, proposal: Proposal) -> Card:
+        """
+        The card of what it found.
+        """
+        assert self.base is not None
+        assert self.outcome is not None
+        return Card(
+            number=number,
+            tickets=(self.ticket.number,),
+            task=self.task,
+            base=self.base.version,
+            parent=self.work.parent,
+            payload=self.work.payload,
+            diff=proposal.diff,
+            digest=proposal.digest,
+            keys=proposal.keys,
+            contract_breaking=proposal.contract_breaking,
+            reward=self.outcome.reward,
+            delta=self.delta,
+        )
 
     @property
     def running(self) -> tuple[int, ...]:

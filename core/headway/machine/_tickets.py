@@ -15,7 +15,6 @@ from heapq import heappop, heappush
 import attrs
 
 from headway.contracts import (
-    Card,
     CompletionKind,
     Fault,
     Outcome,
@@ -410,22 +409,7 @@ class Tickets:
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
         state = self.state
-        assert flight.base is not None
-        assert flight.outcome is not None
-        card = Card(
-            number=state.tally.cards,
-            tickets=(flight.ticket.number,),
-            task=flight.task,
-            base=flight.base.version,
-            parent=flight.work.parent,
-            payload=flight.work.payload,
-            diff=proposal.diff,
-            digest=proposal.digest,
-            keys=proposal.keys,
-            contract_breaking=proposal.contract_breaking,
-            reward=flight.outcome.reward,
-            delta=flight.delta,
-        )
+        card = flight.card(state.tally.cards, proposal)
         state.tally.cards += 1
         state.buffer.put(card)
         if proposal.size > state.config.max_proposal_bytes:
