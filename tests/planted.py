@@ -20,6 +20,7 @@ from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
 from headway.machine import Abandon, Tick, _validate
 from headway.machine._answers import Answers
+from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget, Resource
 from headway.machine._machine import _TRANSITIONS
 from headway.machine._measuring import Measuring
@@ -27,6 +28,7 @@ from headway.machine._requests import Requests
 from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
+from headway.machine._tickets import Tickets
 from headway.merger import Merger
 from headway.testing import AuditError, check
 
@@ -349,6 +351,72 @@ def resume_forgets_the_lookups(patch):
     patch.setattr(Recovery, "reopen", reopen)
 
 
+def pause_is_ignored(patch):
+    """Calls begin however many failed in a row."""
+    patch.setattr(Backoff, "until", property(lambda self: self._asked_until))
+    patch.setattr(Backoff, "trial", None)
+
+
+def backend_asks_in_vain(patch):
+    """What the backend says about when to come again is not heard."""
+    plain = Backoff.failed
+
+    def failed(self, call, *, retry_after, **more):
+        return plain(self, call, retry_after=None, **more)
+
+    patch.setattr(Backoff, "failed", failed)
+
+
+def pause_never_ends(patch):
+    """A success does not end a streak."""
+    patch.setattr(Backoff, "answered", lambda self: None)
+
+
+def both_copies_count(patch):
+    """A second copy goes on when the first answer is there, and its own is taken too."""
+    patch.setattr(Tickets, "_let_copies_go", lambda self, flight: None)
+
+
+def hedges_without_end(patch):
+    """A rollout that takes long gets one copy after the other."""
+    plain = Tickets.start_hedges
+
+    def start_hedges(self):
+        plain(self)
+        for flight in self.flights.values():
+            flight.hedged = False
+            if flight.copy >= 0:
+                self._to_hedge.append((flight.ticket.number, flight.call))
+
+    patch.setattr(Tickets, "start_hedges", start_hedges)
+
+
+def hedge_is_not_reserved(patch):
+    """A second copy is paid for from what others have reserved."""
+    plain = Tickets.start_hedges
+
+    def start_hedges(self):
+        with pytest.MonkeyPatch.context() as loose:
+            loose.setattr(Budget, "affords", lambda self, calls: True)
+            plain(self)
+
+    patch.setattr(Tickets, "start_hedges", start_hedges)
+
+
+def round_goes_on(patch):
+    """A round whose time is up lets its rollouts run."""
+    patch.setattr(Tickets, "end_round", lambda self: None)
+
+
+def head_is_handed_out_late(patch):
+    """Workers keep what they hold for a round too long."""
+    patch.setattr(
+        Barrier,
+        "base",
+        lambda self, held, head: held if self._round % (self.refresh_interval + 1) else head,
+    )
+
+
 BUGS: tuple[Plant, ...] = (
     gate_forgets_undecided,
     gate_checks_then_runs,
@@ -382,6 +450,14 @@ BUGS: tuple[Plant, ...] = (
     decides_twice,
     timer_is_trusted,
     resume_forgets_the_lookups,
+    pause_is_ignored,
+    backend_asks_in_vain,
+    pause_never_ends,
+    both_copies_count,
+    hedges_without_end,
+    hedge_is_not_reserved,
+    round_goes_on,
+    head_is_handed_out_late,
 )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.contracts import canonical_json
-from headway.drivers._copies import copied, untouched
+from headway.drivers._copies import copied, longer_than, untouched
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.booleans() | st.integers() | floats | st.text()
@@ -85,3 +85,22 @@ def test_other_containers_are_copied_whole_and_looked_at_closely():
 
     assert [1] == value["odd"]["a"]
     assert not untouched(copied(value), value)
+
+
+@pytest.mark.parametrize(
+    "value", [{"a": "x" * 90}, ["x" * 95], "x" * 99, list(range(60)), {"k" * 97: 1}]
+)
+def test_longer_than(value):
+    """What is longer for sure is found without spelling it; what is not longer is never refused."""
+    spelled = len(canonical_json(value))
+
+    assert longer_than(value, 60)
+    assert not longer_than(value, spelled)
+
+
+def test_longer_than_ends():
+    """Also where a value holds itself."""
+    value = []
+    value.append(value)
+
+    assert longer_than(value, 1000)

@@ -663,11 +663,26 @@ def test_a_step_loses_a_bounded_number_of_races():
     assert steps == hand.resumed
 
 
-def test_a_ledger_that_raises_ends_the_run():
+def test_a_ledger_that_raises_once_loses_nothing():
+    """
+    Nothing was committed; the card waits again and its next commit lands.
+    """
+    hand = committing()
+    hand.failed("commit")
+    hand.says(Commit(artifact(1), hand.cards))
+    hand.done("commit", Committed(1))
+
+    assert ("running", 1) == (hand.machine.phase, hand.machine.head.version)
+    assert [(0, "committed", "")] == hand.decisions
+
+
+def test_a_ledger_that_raises_twice_ends_the_run():
     """
     Nothing was committed; the card is settled and the error says why.
     """
     hand = committing()
+    hand.failed("commit")
+    hand.says(Commit(artifact(1), hand.cards))
     hand.failed("commit")
 
     assert ("finished", "error") == (hand.machine.phase, hand.machine.stop_reason)

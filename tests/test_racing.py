@@ -455,6 +455,8 @@ def test_a_commit_that_fails_ends_the_run_for_all():
     hand = committing()
     hand.asks(2, Commit(artifact(2), [1]))
     hand.failed("commit")
+    hand.asks(3, Commit(artifact(3), [0]))
+    hand.failed("commit")
 
     assert ("finished", "error") == (hand.machine.phase, hand.machine.stop_reason)
     assert [(0, "settled", "error"), (1, "settled", "error")] == hand.decisions

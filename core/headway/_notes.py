@@ -23,6 +23,9 @@ LATER_STEP = 100
 _ROUNDING = 1e-12
 """By how much a quotient of two costs may come out too small."""
 
+_INSTEAD = {"round_timeout": "; rollout_timeout bounds each rollout"}
+"""What does in the other mode what an idle option was set for."""
+
 
 def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     """
@@ -41,6 +44,12 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     notes += _budget_notes(config, options)
     if options.durations is not None and options.driver != "simulated":
         notes.append(f"durations have no meaning under {options.driver} and are ignored")
+    concurrency = options.max_concurrency
+    if options.mode == "sync" and concurrency is not None and concurrency > options.n_workers:
+        notes.append(
+            f"max_concurrency={concurrency} is more than n_workers={options.n_workers}, which is "
+            "what runs at once"
+        )
     return (*notes, *_idle_notes(options))
 
 
@@ -78,14 +87,14 @@ def _idle_notes(options: RunOptions) -> list[str]:
     Options that were set and mean nothing in the run's mode.
     """
     idle = {
-        "async": ("rounds", "round_size"),
+        "async": ("rounds", "round_size", "max_concurrency", "round_timeout", "refresh_interval"),
         # Without an alpha of its own, a policy takes the async ratio for it, in either mode.
         "sync": ("resync", "max_wait_rounds", *(() if options.alpha is None else ("async_ratio",))),
     }[options.mode]
     defaults = {field.name: field.default for field in attrs.fields(RunOptions)}
     held = {name: getattr(options, name) for name in idle}
     return [
-        f"{name}={value} has no meaning in {options.mode} mode and is ignored"
+        f"{name}={value} has no meaning in {options.mode} mode and is ignored{_INSTEAD.get(name, '')}"
         for name, value in held.items()
         if value != defaults[name]
     ]

@@ -25,7 +25,7 @@ from headway.contracts import (
     canonical_json,
 )
 from headway.drivers import Engine, StepHost, Telling, Workbench
-from headway.errors import ContractError, LedgerError, OptionError, UsageError
+from headway.errors import ContractError, HeadwayError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
@@ -103,7 +103,7 @@ def prepare(
         options=options,
         splits=splits,
         engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
-        started=Started(0.0, parts.ledger.snapshot(), _stable(parts.ledger)),
+        started=Started(0.0, _first_head(parts), _stable(parts.ledger)),
         warned=warned,
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
@@ -113,8 +113,22 @@ def prepare(
 def _stable(ledger: Ledger) -> Snapshot | None:
     try:
         return ledger.snapshot("stable")
-    except LedgerError:  # a ledger need not have that branch before something is promoted
+    except (Exception, SystemExit):  # noqa: BLE001 - a ledger need not have that branch
         return None
+
+
+def _first_head(parts: _Parts) -> Snapshot:
+    try:
+        head: Any = parts.ledger.snapshot()
+    except HeadwayError:
+        raise
+    except (Exception, SystemExit) as error:  # a plug-in may raise anything
+        message = f"the ledger {parts.choices['ledger']} cannot say its head: {error!r}"
+        raise ContractError(message) from error
+    if not isinstance(head, Snapshot):
+        message = f"the ledger {parts.choices['ledger']} gave {head!r} for its head, no Snapshot"
+        raise ContractError(message)
+    return head
 
 
 def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
@@ -143,6 +157,7 @@ class _Parts:
     ledger: Any
     acceptance: Any
     choices: Mapping[str, str]
+    names: Mapping[str, str]
     distributions: tuple[str, ...]
     idle: tuple[str, ...]
 
@@ -153,6 +168,7 @@ class _Parts:
         registry.freeze()
         made: dict[str, Any] = {}
         choices: dict[str, str] = {"domain": str(domain)}
+        names: dict[str, str] = {}
         distributions = [domain.distribution]
         tuning = _Tuning(registry, options)
         aggregator = tuning.aggregator()
@@ -163,6 +179,7 @@ class _Parts:
             more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
+            names["commit" if kind == "ledger" else kind] = choice.name
             distributions.append(choice.distribution)
             if option != "aggregator" and option not in DECISIONS:
                 made[option] = registry.create(kind, spec, **more)
@@ -171,6 +188,7 @@ class _Parts:
             aggregator=aggregator,
             acceptance=tuning.decisions.get("acceptance"),
             choices=choices,
+            names=names,
             distributions=tuple(d for d in distributions if d),
             idle=tuning.idle(choices["aggregator"]),
         )
@@ -254,11 +272,26 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         rollout_timeout=options.rollout_timeout,
         eval_timeout=options.eval_timeout,
         straggler_factor=options.straggler_factor,
+        straggler=options.straggler,
+        round_timeout=options.round_timeout if options.mode == "sync" else None,
+        failure_score=_failure_score(domain),
     )
 
 
 def _first_word(given: bool | None, declared: bool | None) -> bool | None:
     return declared if given is None else given
+
+
+def _failure_score(domain: Domain) -> float | None:
+    score: Any = domain.failure_score
+    if score is None:
+        return None
+    low, high = domain.reward_range
+    is_number = isinstance(score, (int, float)) and not isinstance(score, bool)
+    if not is_number or not low <= score <= high:
+        remedy = f"Give a reward within {domain.name}'s range, {low:g} to {high:g}, or None."
+        raise OptionError("failure_score", score, remedy)
+    return float(score)
 
 
 def _check_splits(splits: object) -> None:
@@ -299,7 +332,11 @@ def _check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
 def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
     if options.mode == "sync":
         size = options.n_workers if options.round_size is None else options.round_size
-        return Barrier(n_workers=options.n_workers, round_size=size)
+        return Barrier(
+            n_workers=options.at_once,
+            round_size=size,
+            refresh_interval=options.refresh_interval,
+        )
     return LagGate(
         n_workers=options.n_workers,
         async_ratio=options.async_ratio,
@@ -334,6 +371,7 @@ def _engine(
             stall_patience=options.stall_patience, carry_limit=options.carry_limit
         ),
         lookups=lookups,
+        names={**parts.names, "domain": domain.name, "rebase": domain.name},
     )
     tasks = {
         task.id: task for task in (*splits.train, *splits.held_out, *splits.test, *splits.oracle)
@@ -348,6 +386,7 @@ def _engine(
             tasks=tasks,
             seed=options.seed,
             executor=parts.executor,
+            max_proposal_bytes=options.max_proposal_bytes,
         ),
         recorder=recorder,
         tell=telling,

@@ -13,7 +13,6 @@ import attrs
 
 from headway.contracts import Fault, Ledger, LedgerEntry, Notice, RunFinished, Snapshot, SweepDone
 from headway.drivers import Engine
-from headway.errors import LedgerError
 from headway.machine import Machine, Score
 from headway.result import Failure, Result
 
@@ -90,6 +89,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         wallclock=recorder.wallclock,
         forced_refreshes=counts.forced_refreshes,
         stragglers=counts.stragglers,
+        hedges=counts.hedges,
         retired_workers=counts.retired_workers,
         stale_considered=counts.considered,
         stale_discarded=counts.stale_discarded,
@@ -129,7 +129,7 @@ def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> 
 def _stable(ledger: Ledger) -> Snapshot | None:
     try:
         return ledger.snapshot("stable")
-    except LedgerError:  # it has no such branch, and nothing was promoted
+    except (Exception, SystemExit):  # noqa: BLE001 - it need not have that branch
         return None
 
 

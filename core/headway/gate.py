@@ -185,17 +185,21 @@ class LagGate:
 @attrs.define(eq=False, kw_only=True)
 class Barrier:
     """
-    The synchronous gate: one round of tickets, all from one head, then one sweep.
+    The synchronous gate: one round of tickets, then one sweep.
 
-    Bound: ``in flight + undecided <= round_size``, and every new base is the head.  Proof: a window
+    Bound: ``in flight + undecided <= round_size``, and every new base is the head as it was at most
+    ``refresh_interval - 1`` rounds ago; with the default of 1 it is the head.  Proof: a window
     admits at most ``round_size`` tickets, none while a sweep is open or a new card waits; each ends
-    in at most one card; the head moves only inside a sweep.
+    in at most one card.  The head moves only inside a sweep, so never within a window; every
+    ``refresh_interval``-th window begins with each worker at the head, and between two of those the
+    workers keep what they hold, or are handed a newer head because the pipeline stalled.
 
     Not safe to use from several threads at once: the machine's driver serialises.
 
     Args:
         n_workers: Rollouts at once.
         round_size: Tickets in a round.
+        refresh_interval: Rounds from one hand-out of the head to the next.
 
     Raises:
         OptionError: one of them is no whole number of at least 1.
@@ -205,11 +209,14 @@ class Barrier:
 
     n_workers: int
     round_size: int
+    refresh_interval: int = 1
+    _round: int = attrs.field(default=0, init=False)
     _window: int = attrs.field(default=0, init=False, validator=validators.ge(0))
 
     def __attrs_post_init__(self) -> None:
         check_count("n_workers", self.n_workers, 1)
         check_count("round_size", self.round_size, 1)
+        check_count("refresh_interval", self.refresh_interval, 1)
 
     def admit(self, view: GateView) -> bool:
         """
@@ -232,10 +239,9 @@ class Barrier:
 
     def base(self, held: int, head: int) -> int:
         """
-        Always the head.
+        The head in every ``refresh_interval``-th round, else what the worker holds.
         """
-        del held
-        return head
+        return held if self._round % self.refresh_interval else head
 
     def admitted(self) -> None:
         """
@@ -248,6 +254,7 @@ class Barrier:
         The round is over; the next one may begin.
         """
         self._window = 0
+        self._round += 1
 
     def within_bound(self, view: GateView) -> bool:
         """

@@ -20,6 +20,7 @@ Mode: TypeAlias = Literal["sync", "async"]
 Driver: TypeAlias = Literal["threads", "asyncio", "serial", "simulated"]
 Resync: TypeAlias = Literal["commit", "lag"]
 Bind: TypeAlias = Literal["late", "early"]
+Straggler: TypeAlias = Literal["count", "hedge", "cancel"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 DRIVERS: tuple[str, ...] = get_args(Driver)
@@ -153,6 +154,9 @@ class RunOptions:
     )
     round_size: int | None = _count("rollouts in a round of sync mode", None)
     rounds: int | None = _count("rounds of sync mode", None)
+    max_concurrency: int | None = _count("rollouts at once in a round of sync mode", None)
+    round_timeout: float | None = _number("seconds for a round of sync mode", None, above=0)
+    refresh_interval: int = _count("rounds of sync mode between two hand-outs of the head", 1)
     max_wait_rounds: int = _count("rounds that a batch below its size waits", 1, 0)
     batch_size: int = _count("new cards that make a step worth while", 1)
     max_steps: int = _count("steps of the aggregator that may race", 1, 1, 3)
@@ -192,6 +196,10 @@ class RunOptions:
         below=math.inf,
     )
     straggler_factor: float = _number("times the prediction that make a straggler", 3.0, above=0)
+    straggler: Straggler = attrs.field(
+        default="count",
+        metadata=_word("a straggler is counted, run twice (hedge), or ended (cancel)", Straggler),
+    )
     max_worker_errors: int = _count("failures borne while nothing has succeeded", 3)
     max_proposal_bytes: int = _count("longer proposals are discarded", 1_000_000)
     final_draws: int = _count("draws of each held-out task at the end", 4)
@@ -220,6 +228,15 @@ class RunOptions:
         How many calls may run at once.
         """
         return self.n_workers + self.eval_concurrency if self.slots is None else self.slots
+
+    @property
+    def at_once(self) -> int:
+        """
+        How many rollouts may run at once.
+        """
+        if self.mode == "async" or self.max_concurrency is None:
+            return self.n_workers
+        return min(self.n_workers, self.max_concurrency)
 
     @property
     def limits(self) -> Mapping[str, float]:

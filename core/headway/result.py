@@ -86,6 +86,7 @@ class Result:
         wallclock: Seconds of the run on the driver's clock; virtual under ``simulated``.
         forced_refreshes: Workers refreshed because the pipeline stalled.
         stragglers: Rollouts that overran their prediction.
+        hedges: Second copies that were begun of calls that took too long.
         retired_workers: Worker places that gave up.
         stale_considered: Cards that a sweep took, each counted once.
         stale_discarded: Cards discarded as stale.
@@ -132,6 +133,7 @@ class Result:
     wallclock: float
     forced_refreshes: int
     stragglers: int
+    hedges: int
     retired_workers: int
     stale_considered: int
     stale_discarded: int

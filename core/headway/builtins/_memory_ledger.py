@@ -2,53 +2,110 @@
 A ledger in memory: the default of a library call.
 
 Guarantees: of any number of threads that commit on one version, exactly one is answered
-``Committed``; a version once made never changes; a key commits once.
+``Committed``; a version once made never changes; a key that is remembered commits once.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 
 import attrs
 
+from headway._checks import check_count
 from headway.builtins._branches import checked_branch
-from headway.contracts import Artifact, Committed, HeadMoved, LedgerEntry, Snapshot
+from headway.contracts import (
+    Artifact,
+    Committed,
+    HeadMoved,
+    LedgerEntry,
+    Snapshot,
+    canonical_json,
+)
 from headway.errors import LedgerClosedError, LedgerError
+
+KEPT_BYTES = 64 * 2**20
+"""Bytes of states, spelled as JSON, that are kept beside the branches' heads."""
+
+KEPT_ENTRIES = 100_000
+"""How many commits of a branch are remembered, the newest ones."""
 
 
 @attrs.define(eq=False)
 class _Branch:
     head: Snapshot
-    versions: dict[int, Artifact]
-    log: list[LedgerEntry] = attrs.Factory(list[LedgerEntry])
+    newest: int
+    versions: dict[int, str]
+    log: deque[LedgerEntry] = attrs.Factory(deque[LedgerEntry])
     keys: dict[str, LedgerEntry] = attrs.Factory(dict[str, LedgerEntry])
 
     def copy(self) -> _Branch:
-        return _Branch(self.head, dict(self.versions), list(self.log), dict(self.keys))
+        versions, keys = dict(self.versions), dict(self.keys)
+        return _Branch(self.head, self.newest, versions, deque(self.log), keys)
 
     def append(self, entry: LedgerEntry, artifact: Artifact) -> Snapshot:
         self.head = Snapshot(entry.version, artifact)
-        self.versions[entry.version] = artifact
+        self.newest = max(self.newest, entry.version)
+        self.versions[entry.version] = entry.digest
         self.log.append(entry)
+        if len(self.log) > KEPT_ENTRIES:
+            oldest = self.log.popleft()
+            self.keys.pop(oldest.key, None)
+            if oldest.version != entry.version:
+                self.versions.pop(oldest.version, None)
         return self.head
+
+
+@attrs.define(eq=False)
+class _States:
+    """
+    States by content digest, the oldest let go first.
+    """
+
+    limit: int
+    _held: dict[str, tuple[Artifact, int]] = attrs.Factory(dict[str, tuple[Artifact, int]])
+    _bytes: int = 0
+
+    def put(self, artifact: Artifact, size: int) -> None:
+        if artifact.digest in self._held:
+            return
+        self._held[artifact.digest] = (artifact, size)
+        self._bytes += size
+        while self._bytes > self.limit and self._held:
+            oldest = next(iter(self._held))
+            self._bytes -= self._held.pop(oldest)[1]
+
+    def get(self, digest: str) -> Artifact | None:
+        return self._held.get(digest, (None, 0))[0]
 
 
 class MemoryLedger:
     """
-    Keeps every version in memory; gone when the process ends.
+    Keeps versions in memory; gone when the process ends.
+
+    The head of every branch is kept, and of older states, each once, as many as there is room for.
+    A version whose state was let go can't be promoted any more; the log still lists it.  Memory is
+    bounded by that, whatever a run commits.
 
     Safe to use from several threads at once.  It begins with the branches ``dev`` and ``stable``,
     both at version 0.
 
     Args:
         initial: The state at version 0; None stands for the JSON value ``null``.
+        kept_bytes: Bytes of older states, spelled as JSON, that are kept.
+
+    Raises:
+        OptionError: ``kept_bytes`` is no whole number of at least 0.
     """
 
-    def __init__(self, initial: Artifact | None = None) -> None:
+    def __init__(self, initial: Artifact | None = None, *, kept_bytes: int = KEPT_BYTES) -> None:
+        check_count("kept_bytes", kept_bytes, 0)
         start = Snapshot(0, Artifact(None) if initial is None else initial)
         self._lock = threading.Lock()
         self._closed = False
-        self._branches = {name: _Branch(start, {0: start.artifact}) for name in ("dev", "stable")}
+        self._states = _States(kept_bytes)
+        self._states.put(start.artifact, len(canonical_json(start.artifact.value)))
+        self._branches = {name: _Branch(start, 0, {0: start.digest}) for name in ("dev", "stable")}
 
     def snapshot(self, branch: str = "dev") -> Snapshot:
         """
@@ -76,6 +133,7 @@ class MemoryLedger:
             ValueError: the state is not made of JSON values.
         """
         digest = artifact.digest  # hashed outside the lock, and refused before anything changes
+        size = len(canonical_json(artifact.value))
         with self._lock:
             there = self._open(branch)
             if (known := there.keys.get(key)) is not None:
@@ -83,11 +141,12 @@ class MemoryLedger:
             if there.head.version != expected:
                 return HeadMoved(there.head)
             # Not ``expected + 1``: behind a head that was promoted back, that number is taken.
-            version = max(there.versions) + 1
+            version = there.newest + 1
             entry = LedgerEntry(
                 version=version, parent=expected, digest=digest, message=message, key=key
             )
             there.keys[key] = entry
+            self._states.put(artifact, size)
             return Committed(there.append(entry, artifact).version)
 
     def promote(self, version: int, *, source: str = "dev", target: str = "stable") -> Snapshot:
@@ -97,14 +156,14 @@ class MemoryLedger:
         Promoting the version that the target is at already changes nothing.
 
         Raises:
-            LedgerError: there is no such branch, no such version on it, or another one of that
-                number on the target.
+            LedgerError: there is no such branch, no such version on it or its state was let go, or
+                the target has another one of that number.
             LedgerClosedError: the ledger was closed.
         """
         with self._lock:
             artifact = self._version(source, version)
             there = self._open(target)
-            if there.versions.get(version, artifact) != artifact:
+            if there.versions.get(version, artifact.digest) != artifact.digest:
                 raise LedgerError(f"branch {target!r} has a version {version} of its own")
             if there.head == Snapshot(version, artifact):
                 return there.head
@@ -160,9 +219,18 @@ class MemoryLedger:
         return self._branches[branch]
 
     def _version(self, branch: str, version: int) -> Artifact:
-        artifact = self._open(branch).versions.get(version)
-        if artifact is None:
+        there = self._open(branch)
+        if version == there.head.version:
+            return there.head.artifact
+        digest = there.versions.get(version)
+        if digest is None:
             raise LedgerError(f"branch {branch!r} has no version {version}")
+        heads = (branch.head.artifact for branch in self._branches.values())
+        artifact = self._states.get(digest) or next((a for a in heads if a.digest == digest), None)
+        if artifact is None:
+            kept = f"the memory ledger keeps {self._states.limit:,} bytes of older states"
+            remedy = "give it more with kept_bytes, or take a ledger on disk"
+            raise LedgerError(f"version {version} of {branch!r} was let go: {kept}; {remedy}")
         return artifact
 
 

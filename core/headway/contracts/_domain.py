@@ -30,6 +30,8 @@ class Domain(ABC):
             something contradicts it.
         solved: A rollout with at least this reward needs no proposal.
         reward_range: The lowest and the highest reward that is valid.
+        failure_score: What a measurement counts that failed for good; with None its candidate is
+            discarded as unmeasured.
         options: Every option that the constructor takes, with a one-line description.
         defaults: Options of a run that suit the domain, used where the caller gives none.
     """
@@ -38,6 +40,7 @@ class Domain(ABC):
     deterministic: bool | None = False
     solved: float = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
+    failure_score: float | None = None
     options: ClassVar[Mapping[str, str]] = {}
     defaults: ClassVar[Mapping[str, Json]] = {}
 

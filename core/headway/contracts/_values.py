@@ -347,6 +347,26 @@ class Decision:
     version: int
 
 
+_LONGEST_MESSAGE = 2_000
+_LONGEST_TRACEBACK = 20_000
+"""Characters kept of a fault: what is wrong may show megabytes of what it is wrong with."""
+
+
+def _message(text: str) -> str:
+    return _shortened(text, _LONGEST_MESSAGE)
+
+
+def _traceback(text: str) -> str:
+    return _shortened(text, _LONGEST_TRACEBACK)
+
+
+def _shortened(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} ... ({len(text) - 2 * half} characters left out) ... {text[-half:]}"
+
+
 @attrs.frozen(kw_only=True)
 class Fault:
     """
@@ -354,18 +374,21 @@ class Fault:
 
     Args:
         where: ``rollout``, ``propose``, ``verify``, ``rebase``, ``measure``, ``commit``,
+            ``backend`` (call after call failed), ``domain`` (one of its methods that is no call),
             ``aggregator`` or another plug-in's kind.
         type: The exception's class name, or what was wrong with a value.
-        message: The exception's text, or the offending value.
+        message: The exception's text, or the offending value; the middle of a long one is left out.
         task: The id of the task, when one was involved.
         traceback: The formatted traceback, when there was an exception.
+        plugin: The name of the plug-in whose fault it is; empty when it is nobody's.
     """
 
     where: str
     type: str
-    message: str
+    message: str = attrs.field(converter=_message)
     task: str | None = None
-    traceback: str = ""
+    traceback: str = attrs.field(default="", converter=_traceback)
+    plugin: str = ""
 
     @classmethod
     def of(cls, where: str, error: BaseException, task: str | None = None) -> Fault:

@@ -32,6 +32,27 @@ def copied(value: Json) -> Json:
     return copy.deepcopy(value)
 
 
+def longer_than(value: Json, limit: int) -> bool:
+    """
+    Whether a value's one spelling is for sure longer than so many characters; spells nothing out.
+    """
+    left, todo = limit, [value]
+    while todo and left >= 0:
+        item = todo.pop()
+        kind = _kind(item)
+        if kind is str:
+            left -= len(item) + 2
+        elif kind is dict:
+            left -= 1 + 2 * len(item)
+            todo += [*item, *item.values()] if left >= 0 else ()
+        elif kind is list or kind is tuple:
+            left -= 1 + len(item)
+            todo += item if left >= 0 else ()
+        else:
+            left -= 1
+    return left < 0
+
+
 def untouched(mine: Any, value: Json) -> bool:
     """
     Whether a copy is for sure as it was made from this value.

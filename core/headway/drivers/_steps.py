@@ -60,6 +60,7 @@ class StepHost:
     config: MachineConfig
     blast_radius: float = 0.2
     _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
+    _of_domain: BaseException | None = attrs.field(default=None, init=False)
 
     def resume(self, instruction: Resume, now: Callable[[], float]) -> Yielded | Returned | Raised:
         """
@@ -81,7 +82,8 @@ class StepHost:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - contained
             self.abort(step)
             ended = now()
-            return Raised(ended, step, n, Fault.of("aggregator", error), ended - began)
+            where = "domain" if error is self._of_domain else "aggregator"
+            return Raised(ended, step, n, Fault.of(where, error), ended - began)
         ended = now()
         return Yielded(ended, step, n, request, ended - began)
 
@@ -122,8 +124,12 @@ class StepHost:
         An artifact with diffs applied one after the other.
         """
         value = artifact.value
-        for diff in diffs:
-            value = self.domain.apply(value, diff)
+        try:
+            for diff in diffs:
+                value = self.domain.apply(value, diff)
+        except (Exception, SystemExit) as error:
+            self._of_domain = error  # else it would be taken for the aggregator's
+            raise
         return Artifact(value)
 
     def removals(self, artifact: Artifact) -> tuple[Removal, ...]:

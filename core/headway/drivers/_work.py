@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from math import inf
 from typing import Any
 
 import attrs
 
+from headway._records import record
 from headway.contracts import (
     NO_USAGE,
     Artifact,
@@ -34,7 +35,8 @@ from headway.contracts import (
 )
 from headway.contracts._metering import FREE, METER, Meter, read_meter
 from headway.drivers._bridge import Bridge
-from headway.drivers._copies import copied, untouched
+from headway.drivers._copies import copied, longer_than, untouched
+from headway.drivers._retry_after import retry_after
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -65,6 +67,16 @@ class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "inval
     """
 
 
+class _OfAPart(Exception):  # noqa: N818 - it never leaves the module
+    """
+    What caused it is a bug of a part, not a failure of the backend.
+    """
+
+    def __init__(self, part: str) -> None:
+        super().__init__(part)
+        self.part = part
+
+
 @attrs.define(eq=False, kw_only=True)
 class Workbench:
     """
@@ -76,6 +88,7 @@ class Workbench:
         tasks: Every task by id.
         seed: The run's seed.
         executor: Where plain functions run.
+        max_proposal_bytes: A longer proposal is not looked at any further: it will be discarded.
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
         broken_off: What the call spent that Ctrl-C broke off.
@@ -86,6 +99,7 @@ class Workbench:
     tasks: Mapping[str, Task]
     seed: int
     executor: Executor
+    max_proposal_bytes: int = 1_000_000
     bridge: Bridge = attrs.field(factory=Bridge)
     broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
     _by_rollout: bool = attrs.field(init=False)
@@ -138,16 +152,31 @@ class Workbench:
             if kind in self.coroutines:
                 raw = self.bridge.wait(self._raw[kind](call))
             else:
-                raw = self.executor.run(self._raw[kind], call)
+                raw = self._executed(call)
             value = self._finish[kind](call, raw)
         except FAILURES as error:  # user code may raise anything; it is contained
-            return _failed(call, error, now, meter)
+            return self._failed(call, error, now, meter)
         except KeyboardInterrupt:
             self.broken_off = read_meter(meter)
             raise
         finally:
             METER.reset(before)
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
+
+    def _executed(self, call: Call) -> Any:
+        """
+        What a call gives, by way of the executor; what that itself raises is its own fault.
+        """
+        try:
+            kept = self.executor.run(_kept, self._raw[call.kind], call)
+        except FAILURES as error:
+            raise _OfAPart("executor") from error
+        if not isinstance(kept, _Kept):
+            message = f"run returned {kept!r}, which is not what the function returned"
+            raise _OfAPart("executor") from ContractError(message)
+        if kept.error is not None:
+            raise kept.error
+        return kept.value
 
     def close(self) -> None:
         """
@@ -167,10 +196,22 @@ class Workbench:
         try:
             value = self._finish[call.kind](call, await self._raw[call.kind](call))
         except FAILURES as error:
-            return _failed(call, error, now, meter)
+            return self._failed(call, error, now, meter)
         finally:
             METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
+
+    def _failed(
+        self, call: Call, error: BaseException, now: Callable[[], float], meter: Meter
+    ) -> Failed:
+        task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
+        where, of, invalid = call.kind, error, isinstance(error, InvalidValue)
+        if isinstance(error, _OfAPart):
+            assert error.__cause__ is not None
+            where, of, invalid = error.part, error.__cause__, error.part == "domain"
+        asked = None if invalid or of is not error else retry_after(error)
+        fault = Fault.of(where, of, task)
+        return Failed(now(), call.id, fault, invalid, read_meter(meter), asked)
 
     # ------------------------------------------------------- what user code gives, unchecked
 
@@ -178,7 +219,7 @@ class Workbench:
         return self._try(call.artifact.value, call)
 
     def _verify(self, call: VerifyCall) -> Any:
-        return self._try(self.domain.apply(call.artifact.value, call.diff), call)
+        return self._try(self._asked(self.domain.apply, call.artifact.value, call.diff), call)
 
     def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
         more = self._more("rollout", call.payload, "rollout", call.ticket.number)
@@ -268,36 +309,77 @@ class Workbench:
         raise ContractError(message)
 
     def _proposal(self, diff: Json, artifact: Artifact) -> tuple[Proposal, Artifact]:
+        if longer_than(diff, self.max_proposal_bytes):
+            return _oversized(self.max_proposal_bytes), artifact
         try:
             text = canonical_json(diff)
         except (TypeError, ValueError) as error:
             message = f"the proposed diff is no JSON value: {error}"
             raise InvalidValue(message) from error
         before = copied(artifact.value)
-        after = Artifact(self.domain.apply(before, diff))
+        after = self._asked(self._applied, before, diff)
         if not untouched(before, artifact.value) and content_digest(before) != artifact.digest:
             message = f"apply of the domain {self.domain.name!r} changed the state it was given"
-            raise ContractError(f"{message}; let it return a new one")
+            raise _OfAPart("domain") from ContractError(f"{message}; let it return a new one")
         proposal = Proposal(
             diff=diff,
             digest=text_digest(text),
             keys=self._keys(diff),
             size=len(text),
             no_op=after == artifact,
-            contract_breaking=self.domain.contract_breaking(diff),
+            contract_breaking=bool(self._asked(self.domain.contract_breaking, diff)),
         )
         return proposal, after
 
+    def _applied(self, value: Json, diff: Json) -> Artifact:
+        after = Artifact(self.domain.apply(value, diff))
+        assert after.digest  # spelled here, so that what is no JSON value is this method's fault
+        return after
+
     def _keys(self, diff: Json) -> tuple[str, ...]:
-        keys: Any = self.domain.keys(diff)
-        if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        keys: Any = self._asked(self.domain.keys, diff)
+        listed: Any = None if isinstance(keys, str) or not isinstance(keys, Iterable) else [*keys]
+        if listed is None or not all(isinstance(key, str) for key in listed):
             message = f"keys returned {keys!r}; it must return a tuple of strings"
             raise InvalidValue(message)
-        return tuple(sorted(keys))
+        return tuple(sorted(listed))
+
+    def _asked(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """
+        What a method of the domain says that is no call of the backend's: a fault in it is a bug.
+        """
+        try:
+            return method(*arguments)
+        except FAILURES as error:
+            raise _OfAPart("domain") from error
 
 
-def _failed(call: Call, error: BaseException, now: Callable[[], float], meter: Meter) -> Failed:
-    task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
-    fault = Fault.of(call.kind, error, task)
-    invalid = isinstance(error, InvalidValue)
-    return Failed(now(), call.id, fault, invalid=invalid, usage=read_meter(meter))
+@record
+class _Kept:
+    """
+    What a function returned, or what it raised.
+    """
+
+    value: Any
+    error: BaseException | None = None
+
+
+def _kept(function: Callable[[Any], Any], call: Call) -> _Kept:
+    """
+    Keep what user code raises, so that it is told from what the executor raises.
+    """
+    try:
+        return _Kept(function(call))
+    except FAILURES as error:
+        return _Kept(None, error)
+
+
+def _oversized(limit: int) -> Proposal:
+    """
+    What stands for a proposal that is too long to be looked at: its size, and nothing of it.
+    """
+    size = limit + 1
+    digest = text_digest(f"longer than {limit}")
+    return Proposal(
+        diff=None, digest=digest, keys=(), size=size, no_op=False, contract_breaking=False
+    )

@@ -1,5 +1,7 @@
 """
 The ``serial`` driver: one call after the other, in the order in which the machine asks for them.
+
+When no call may begin because the backend is left alone, the calling thread waits for that to end.
 """
 
 from __future__ import annotations
@@ -13,7 +15,19 @@ import attrs
 from headway.contracts import Fault
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
-from headway.machine import Call, Cancel, CommitCall, Event, Failed, PromoteCall, Run, Started, Stop
+from headway.drivers._waker import Waker
+from headway.machine import (
+    Call,
+    Cancel,
+    CommitCall,
+    Event,
+    Failed,
+    PromoteCall,
+    Run,
+    Started,
+    Stop,
+    Tick,
+)
 
 CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it any more")
 
@@ -26,12 +40,14 @@ class _Stopping:
     Only a signal handler can end that call: from another thread, its end is waited for.
     """
 
+    waker: Waker
     asked: bool = False
     in_call: bool = False
     _thread: int = attrs.field(factory=threading.get_ident, init=False)
 
     def __call__(self) -> None:
         self.asked = True
+        self.waker.wake()
         if self.in_call and threading.get_ident() == self._thread:
             raise KeyboardInterrupt
 
@@ -65,14 +81,20 @@ def run_serial(
     """
     queue: deque[Call] = deque()
     events: deque[Event] = deque([started])
-    stopping, told = _Stopping(), False
-    with interrupt.asking(stopping):
+    waker, told = Waker(), False
+    stopping = _Stopping(waker)
+    with waker, interrupt.asking(stopping):
         while not engine.finished:
             if stopping.asked and not told:
                 told = True
                 events.append(Stop(now(), "interrupted"))
-            if not events:
+            if not events and queue:
                 events.append(stopping.perform(engine, queue.popleft(), now))
+            elif not events:
+                wake_at = engine.machine.wake_at
+                assert wake_at is not None, "the machine waits for something that nobody does"
+                waker.wait(wake_at - now())
+                events.append(Tick(now()))
             while events:
                 events += _enqueue(queue, engine.feed(events.popleft(), now), now)
 

@@ -72,7 +72,10 @@ def draw_seconds(durations: Mapping[str, Law], seed: int, call: Call) -> float:
     if law is None:
         return 0.0
     which = call.ticket.number if isinstance(call, TicketCall) else call.id
-    return law.draw(keyed_unit(seed, "duration", call.kind, which))
+    key: tuple[object, ...] = (call.kind, which)
+    if isinstance(call, TicketCall) and call.copy:
+        key += (call.copy,)
+    return law.draw(keyed_unit(seed, "duration", *key))
 
 
 @attrs.define(eq=False, kw_only=True)

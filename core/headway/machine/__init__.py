@@ -2,6 +2,7 @@
 The pure machine: events in, instructions out.
 """
 
+from headway.machine._backoff import BEARABLE
 from headway.machine._budget import Budget
 from headway.machine._calls import (
     Call,
@@ -48,6 +49,7 @@ from headway.machine._slots import Slots
 from headway.machine._tally import FaultCount, Statistics
 
 __all__ = [
+    "BEARABLE",
     "FINAL_DRAW",
     "Abandon",
     "Abort",

@@ -18,7 +18,7 @@ from headway.machine._calls import (
     TicketCall,
 )
 from headway.machine._events import Done, Failed
-from headway.machine._measuring import Requester
+from headway.machine._measuring import Item, Requester
 from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
 from headway.machine._state import State
@@ -61,10 +61,14 @@ class Answers:
             self._late(event)
             return
         value: Any = event.value
+        if call.paid:
+            self.state.backoff.worked(call.kind)
+        if self.state.plugin_errors:
+            self.state.plugin_worked("commit" if isinstance(call, CommitCall) else "executor")
         if isinstance(call, TicketCall):
             if event.usage is not NO_USAGE:
                 self.tickets.charge(call.ticket.number, event.usage)
-            self.tickets.done(call.ticket.number, value, ripe=self._ripe)
+            self.tickets.done(call, value, ripe=self._ripe)
         elif isinstance(call, MeasureCall):
             self._measured(call, value, event.usage)
             self.scoring.ended(call.id, scored=True)
@@ -117,16 +121,29 @@ class Answers:
         if call is None:
             self.state.late(event.call, event.usage)
             return
+        if event.fault.where == "executor":
+            self.state.plugin_erred(event.fault)
+        elif call.paid and not self.state.measuring.is_cancelled(call.id):
+            self._judge_backend(call, event)
         if isinstance(call, MeasureCall):
             self._measured(call, None, event.usage)
         elif isinstance(call, TicketCall):
             self.tickets.charge(call.ticket.number, event.usage)
         self._give_up(call, event.fault, "invalid" if event.invalid else "failed")
 
+    def _judge_backend(self, call: Call, event: Failed) -> None:
+        state = self.state
+        if call.kind == "measure" and state.config.failure_score is not None:
+            state.backoff.asked(event.retry_after, state.now)  # a failure is a result there
+        elif event.invalid:
+            state.backoff.answered()
+        else:
+            state.backend_failed(call, event.fault, event.retry_after)
+
     def _give_up(self, call: Call, fault: Fault, completion: CompletionKind) -> None:
         if isinstance(call, TicketCall):
             self.state.tally.failures += 1
-            self.tickets.failed(call.ticket.number, completion, fault)
+            self.tickets.failed(call, completion, fault)
             return
         if isinstance(call, CommitCall):
             self.requests.commit_failed(fault)
@@ -144,9 +161,20 @@ class Answers:
             sweeps.rebase_failed(call.id)
             return
         self.scoring.ended(call.id, scored=False)
-        for requester in measuring.failed(call.id, late=completion == "timeout"):
+        outage = self.state.backoff.outage
+        given_up = measuring.failed(call.id, late=completion == "timeout", outage=outage)
+        if given_up is not None:
+            self._unmeasured(given_up, fault)
+
+    def _unmeasured(self, item: Item, fault: Fault) -> None:
+        score = self.state.config.failure_score
+        if score is not None:
+            self._scored(self.state.measuring.settle(item, score))
+            return
+        self.state.measuring.let_go(item)
+        for requester in sorted(item.waiters):
             if requester[0] in ("step", "verify"):
-                sweeps.unmeasured(requester)
+                self.sweeps.unmeasured(requester)
             else:
                 self.scoring.unmeasured(requester, fault)
 

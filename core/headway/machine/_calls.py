@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
+import attrs
+
 from headway._records import record
 from headway.contracts import (
     Artifact,
@@ -27,8 +29,12 @@ from headway.contracts import (
 class TicketCall:
     """
     One of the calls that a ticket makes, one after the other.
+
+    Args:
+        copy: 0, or 1 for a second copy of a call that takes too long.
     """
 
+    kind: ClassVar[str]
     paid: ClassVar[bool] = True
 
     id: int
@@ -36,6 +42,7 @@ class TicketCall:
     artifact: Artifact
     task: str
     payload: Json
+    copy: int = attrs.field(default=0, kw_only=True)
 
 
 @record
@@ -141,6 +148,7 @@ class Rebased:
     artifact: Artifact | None
 
 
+OfTicket: TypeAlias = RolloutCall | ProposeCall | VerifyCall
 LedgerCall: TypeAlias = CommitCall | PromoteCall
 Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | LedgerCall
 CallValue: TypeAlias = (

@@ -22,6 +22,9 @@ STOPS_UNSCORED = ("interrupted", "error")
 """Stop reasons after which nothing more is measured; only these come from outside."""
 
 
+STRAGGLER = ("count", "hedge", "cancel")
+"""What may become of a rollout that takes too long."""
+
 _COUNTS = ("n_workers", "slots", "final_draws", "max_proposal_bytes", "max_worker_errors")
 _LIMITS = (
     "max_rollouts",
@@ -32,7 +35,7 @@ _LIMITS = (
     "patience",
 )
 _AMOUNTS = ("max_cost", "cost_per_call")
-_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout")
+_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout", "round_timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -73,9 +76,12 @@ class MachineConfig:
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.
         eval_timeout: Deadline of a measurement or rebase, in seconds.
         straggler_factor: A rollout that takes this many times its prediction is a straggler.
+        straggler: What becomes of one: ``"count"``, ``"hedge"`` or ``"cancel"``.
+        round_timeout: Seconds after which the rollouts of a round end as they stand (barrier only).
+        failure_score: What a measurement counts that failed for good; None discards its candidate.
 
     Raises:
-        OptionError: a number is none or out of its range, ``bind`` is another word, or the task ids
+        OptionError: a number is none or out of its range, ``bind`` or ``straggler`` is another word, or the task ids
             are not unique or too few.
     """
 
@@ -109,6 +115,9 @@ class MachineConfig:
     rollout_timeout: float | None = None
     eval_timeout: float | None = None
     straggler_factor: float = 3.0
+    straggler: str = "count"
+    round_timeout: float | None = None
+    failure_score: float | None = None
 
     def __attrs_post_init__(self) -> None:
         for option in (*_COUNTS, *self._given(_LIMITS)):
@@ -118,6 +127,9 @@ class MachineConfig:
         check_number("shutdown_grace", self.shutdown_grace, least=0, below=math.inf)
         check_count("max_steps", self.max_steps, 1, 3)
         check_choice("bind", self.bind, ("late", "early"))
+        check_choice("straggler", self.straggler, STRAGGLER)
+        for option in self._given(("failure_score",)):
+            check_number(option, getattr(self, option))
         self._check_tasks()
 
     def _given(self, options: Iterable[str]) -> list[str]:

@@ -65,6 +65,7 @@ class Failed:
     Args:
         invalid: The call ran, but what it gave is no valid reward or value.
         usage: What it was charged with before it failed.
+        retry_after: For how many seconds the backend asks to be left alone, if it does.
     """
 
     now: float
@@ -72,6 +73,7 @@ class Failed:
     fault: Fault
     invalid: bool = False
     usage: Usage = NO_USAGE
+    retry_after: float | None = None
 
 
 @record

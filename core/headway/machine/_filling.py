@@ -3,7 +3,9 @@ What starts in a free slot.
 
 A running ticket's next call takes over the slot of the call before it.  A slot that is free goes to
 a rebase or a measurement that a step waits for first, then to a new rollout, last to the head's own
-scores.
+scores, and then to a second copy of a call that takes too long.  While the backend is left alone,
+only rebases begin; it is tried by a rollout rather than by a measurement, since a candidate that
+nobody has scored may itself be what fails.
 """
 
 from __future__ import annotations
@@ -33,13 +35,20 @@ class Filling:
         """
         Fill the free slots; True when something changed that is to be looked at first.
         """
-        return self.start_needed() or self._start_rollouts() or self._start_background()
+        if self.start_needed() or self._start_rollouts() or self._start_background():
+            return True
+        self.tickets.start_hedges()
+        return False
 
     def start_needed(self) -> bool:
         """
         Start what open steps wait for; True when a score that is waited for can't be afforded.
         """
         state = self.state
+        self.tickets.start_held()
+        again = state.backoff.proven and state.backoff.failing and state.slots.free > 0
+        if again and state.may_pay and self._start_rollouts():
+            return True
         if not self.sweeps.open and not state.measuring.queued:
             return False  # as most of the time
         while state.slots.free > 0:
@@ -48,7 +57,7 @@ class Filling:
                 state.start(rebase)
                 continue
             item = state.measuring.next()
-            if item is None:
+            if item is None or not state.may_pay:
                 return False
             if not self._start_measure(item):
                 return self._unaffordable()
@@ -60,13 +69,16 @@ class Filling:
         if state.phase != "running" or scoring.target_reached or scoring.holds_back():
             return False
         sweeping, places, slots = bool(self.sweeps.open), tickets.workers.places, state.slots
-        while places and len(slots.running) < slots.capacity and tickets.admit(sweeping):
-            pass
+        while places and len(slots.running) < slots.capacity and state.may_pay:
+            if not tickets.admit(sweeping):
+                break
         return state.phase != "running"
 
     def _start_background(self) -> bool:
         state = self.state
         while (item := state.measuring.next_background()) is not None and state.slots.free > 0:
+            if not state.may_pay:
+                return False
             if not self._start_measure(item):
                 return self.scoring.holds_back() and self._unaffordable()
         return False

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from headway.contracts import (
+    Card,
     CompletionKind,
     Fault,
     Outcome,
@@ -20,6 +21,7 @@ from headway.contracts import (
     Usage,
     Work,
 )
+from headway.machine._calls import OfTicket
 
 Phase: TypeAlias = Literal["rollout", "propose", "verify", "ended"]
 
@@ -35,8 +37,15 @@ class Flight:
         work: What the aggregator's ``select`` asked for.
         source: What the rollout runs on.
         reserved: Calls still reserved for it.
+        started: When it was admitted.
+        predicted: How long it was expected to take then, in seconds; None when nothing was known.
         charged: What its calls have been charged with; counted when its ending is applied.
-        lost: Whether its last call was given up, and may still say what it has spent.
+        lost: How many of its calls were given up, and may still say what they have spent.
+        call: Its running call.
+        copy: The second copy of that call, when one runs.
+        hedged: Whether a second copy was ever begun.
+        held: Its next call, while the backend is left alone.
+        failed_in: The kind of the call that failed.
     """
 
     ticket: Ticket
@@ -45,6 +54,7 @@ class Flight:
     source: Snapshot
     reserved: int
     started: float
+    predicted: float | None = None
     ended: float = 0.0
     phase: Phase = "rollout"
     outcome: Outcome | None = None
@@ -54,7 +64,40 @@ class Flight:
     completion: CompletionKind | None = None
     fault: Fault | None = None
     charged: tuple[tuple[str, Usage], ...] = ()
-    lost: bool = False
+    lost: int = 0
+    call: int = -1
+    copy: int = -1
+    hedged: bool = False
+    held: OfTicket | None = None
+    failed_in: str = ""
+
+    def card(self, number: int, proposal: Proposal) -> Card:
+        """
+        The card of what it found.
+        """
+        assert self.base is not None
+        assert self.outcome is not None
+        return Card(
+            number=number,
+            tickets=(self.ticket.number,),
+            task=self.task,
+            base=self.base.version,
+            parent=self.work.parent,
+            payload=self.work.payload,
+            diff=proposal.diff,
+            digest=proposal.digest,
+            keys=proposal.keys,
+            contract_breaking=proposal.contract_breaking,
+            reward=self.outcome.reward,
+            delta=self.delta,
+        )
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """
+        The calls that it may have running: one, and a second copy of it.
+        """
+        return (self.call,) if self.copy < 0 else (self.call, self.copy)
 
 
 @attrs.define(eq=False)

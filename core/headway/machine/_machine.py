@@ -18,8 +18,9 @@ ends in ``_ending``.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
+from types import MappingProxyType
 from typing import Any, get_args
 
 from headway.backpressure import Backpressure
@@ -68,6 +69,7 @@ class Machine:
         alpha: The largest eta that the staleness policy tolerates.
         backpressure: Bounds what is stale or carried; it belongs to this machine from now on.
         lookups: The plug-ins' quick answers.
+        names: The plug-ins' names, by where their faults are seen; a fault is told with its name.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Machine:
         alpha: int,
         backpressure: Backpressure,
         lookups: Lookups,
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._state = State(
             config=config,
@@ -85,6 +88,7 @@ class Machine:
             merger=Merger(decide=lookups.decide, alpha=alpha),
             backpressure=backpressure,
             lookups=lookups,
+            names=names,
         )
         self._tickets = Tickets(self._state)
         self._sweeps = Sweeps(self._state)
@@ -174,9 +178,28 @@ class Machine:
     @property
     def wake_at(self) -> float | None:
         """
-        When a ``Tick`` is due at the latest: a deadline, a straggler or the end of the time.
+        When a ``Tick`` is due at the latest: a deadline, a straggler, the end of a pause, of a
+        round's or of the run's time.
         """
         return self._wake_at
+
+    @property
+    def paused_until(self) -> float | None:
+        """
+        Until when no paid call begins because the backend is left alone; infinite while one call
+        tries it; None when calls may begin.
+        """
+        state = self._state
+        if state.may_pay:
+            return None
+        return state.backoff.until if state.now < state.backoff.until else inf
+
+    @property
+    def held_tickets(self) -> int:
+        """
+        How many tickets wait for the backend before their next call.
+        """
+        return self._tickets.held
 
     @property
     def running_calls(self) -> tuple[Call, ...]:
@@ -210,6 +233,7 @@ class Machine:
             forced_refreshes=tally.forced_refreshes,
             commit_races=tally.commit_races,
             stragglers=tally.stragglers,
+            hedges=tally.hedges,
             retired_workers=self._tickets.workers.retired,
             late=tally.late,
             no_ops=tally.no_ops,
@@ -348,7 +372,8 @@ class Machine:
         """
         state = self._state
         self._answers.let_overdue_go()
-        self._tickets.count_stragglers()
+        self._tickets.end_round()
+        self._tickets.mind_stragglers()
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
@@ -360,11 +385,17 @@ class Machine:
         for alarm in (
             self._state.slots.next_deadline,
             self._tickets.next_straggler(),
+            self._tickets.round_ends,
             self._scoring.next_deadline(),
+            self._pause_ends(),
         ):
             if alarm is not None and alarm < soonest:
                 soonest = alarm
         return soonest if soonest < inf else None
+
+    def _pause_ends(self) -> float | None:
+        until = self._state.backoff.until
+        return until if until > self._state.now else None
 
     # ------------------------------------------------------------------ what follows
 
@@ -463,6 +494,8 @@ class Machine:
         state, sweeps = self._state, self._sweeps
         if state.slots.running or sweeps.open or self._tickets.flights or state.promotions:
             return False
+        if state.running and not state.may_pay:
+            return False  # more can start, once the backend is called again
         if len(state.buffer) and self._sweep(quiet=True):
             return True
         if state.running:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from math import ceil, fsum, log
 from typing import TypeAlias
 
 import attrs
@@ -29,7 +29,19 @@ FINAL_DRAW = 1 << 20
 """Draws from here on are kept for final scores, which the gate never sees."""
 
 MAX_TRIES = 3
-"""How often a failing measurement is tried in all."""
+"""How often a failing measurement is tried in all, where others succeed."""
+
+MOST_TRIES = 20
+"""How often it is tried at most, however many others fail."""
+
+BY_CHANCE = 1e-5
+"""A measurement is not given up while as many failures in a row come by chance more often than this."""
+
+_RECENT = 200
+"""On how many outcomes of measurements the failure rate looks back."""
+
+_KEPT_SCORES = 100_000
+"""How many scores are remembered in all, besides those that are waited for: about 15 MB."""
 
 _KEPT = 256
 """How many artifacts' scores are remembered, besides those that are waited for."""
@@ -39,12 +51,17 @@ _KEPT = 256
 class Item:
     """
     One score that is wanted and not yet known.
+
+    Args:
+        tries: How often its measurement was begun.
+        spared: How many of them fell into an outage of the backend.
     """
 
     key: Key
     artifact: Artifact
     waiters: set[Requester]
     tries: int = 0
+    spared: int = 0
     call: int | None = None
     cancelled: bool = False
 
@@ -92,6 +109,10 @@ class Measuring:
     _background: deque[Key] = attrs.field(factory=deque[Key], init=False)
     _wanted: dict[Requester, Wanted] = attrs.field(factory=dict[Requester, Wanted], init=False)
     _given_up: dict[int, Key] = attrs.field(factory=dict[int, Key], init=False)
+    _known: int = attrs.field(default=0, init=False)
+    _recent: deque[tuple[str, bool]] = attrs.field(
+        factory=lambda: deque[tuple[str, bool]](maxlen=_RECENT), init=False
+    )
 
     def want(
         self,
@@ -229,6 +250,13 @@ class Measuring:
         Note a score; returns the requesters that miss nothing any more.
         """
         item = self._by_call.pop(call)
+        self._recent.append((item.key[1], False))
+        return self.settle(item, score)
+
+    def settle(self, item: Item, score: float) -> list[Requester]:
+        """
+        Give an item a score; returns the requesters that miss nothing any more.
+        """
         del self._items[item.key]
         self.remember(item.key, score)
         wanted = self._wanted
@@ -243,22 +271,31 @@ class Measuring:
         if scores is None:
             self._forget_oldest()
             scores = self._memo[digest] = {}
+        self._known += (task, draw) not in scores
         scores[task, draw] = score
 
     def _forget_oldest(self) -> None:
-        if len(self._memo) < _KEPT:
+        if len(self._memo) < _KEPT and self._known < _KEPT_SCORES:
             return
         needed = {c.digest for w in self._wanted.values() for c in w.candidates}
         for digest in list(self._memo):
             if digest not in needed:
-                del self._memo[digest]
-                return
+                self._known -= len(self._memo.pop(digest))
+                if self._known < _KEPT_SCORES:
+                    return
 
     def waits(self, requester: Requester) -> bool:
         """
         Whether a requester misses a score.
         """
         return requester in self._wanted
+
+    def is_cancelled(self, call: int) -> bool:
+        """
+        Whether a call is a measurement that was to be stopped: its failure is no news.
+        """
+        item = self._by_call.get(call)
+        return item is not None and item.cancelled
 
     def wanted(self, call: int) -> bool:
         """
@@ -267,26 +304,54 @@ class Measuring:
         item = self._by_call[call]
         return bool(item.waiters) and not item.cancelled
 
-    def failed(self, call: int, *, late: bool = False) -> list[Requester]:
+    def failed(self, call: int, *, late: bool = False, outage: bool = False) -> Item | None:
         """
-        Note a failure: the item is queued again, or given up; returns who can't be answered.
+        Note a failure: the item is queued again, or returned when it is to be given up.
 
         Args:
             call: The call that failed.
             late: It was given up at its deadline and may still bring a score.
+            outage: The backend is down for rollouts too.  Then the failure says nothing about an
+                artifact that has been scored on another task before.
         """
         item = self._by_call.pop(call)
         item.call = None
         if item.cancelled:
             item.cancelled = False
             item.tries -= 1
+        else:
+            item.spared += outage and item.key[0] in self._memo
+            self._recent.append((item.key[1], True))
         if late:
             self._given_up[call] = item.key
-        if item.waiters and item.tries < MAX_TRIES:
-            self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
-            return []
+        if not item.waiters:
+            self.let_go(item)
+            return None
+        if item.tries >= MOST_TRIES or item.tries - item.spared >= self._bearable(item):
+            return item
+        self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
+        return None
+
+    def let_go(self, item: Item) -> None:
+        """
+        Give an item up.
+        """
         del self._items[item.key]
-        return sorted(item.waiters)
+
+    def _bearable(self, item: Item) -> int:
+        """
+        How many failures of an item's own are put down to chance, by how many others fail: on other
+        tasks, since the task may be what fails.
+
+        An artifact that has not been scored on any task may itself be what fails.
+        """
+        digest, task, _ = item.key
+        others = [failed for other, failed in self._recent if other != task]
+        if digest not in self._memo or not any(others):
+            return MAX_TRIES
+        if all(others):
+            return MOST_TRIES
+        return max(MAX_TRIES, ceil(log(BY_CHANCE, others.count(True) / len(others))))
 
     def late(self, call: int, score: float) -> None:
         """

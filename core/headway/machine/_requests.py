@@ -2,8 +2,8 @@
 Requests: what an open step asks for, and what becomes of its cards when it ends.
 
 Guarantee: one commit at a time is on its way.  A step that wants to commit, or to end with another
-memory, while another's commit is on its way waits its turn; the ledger's answer closes it, since
-either the head moves or the run ends.
+memory, while another's commit is on its way waits its turn; the ledger's answer closes it: the head
+moves, or the ledger failed and all cards wait again.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class Requests:
     def _commit(self, sweep: OpenSweep, request: Commit) -> None:
         state, step = self.state, sweep.step
         if self.sweeps.committing is not None:
-            # Whatever the ledger answers, this step is closed by it: the head moves or the run ends.
+            # Whatever the ledger answers, this step is closed by it, with all that are open.
             step.awaiting = "turn"
             return
         step.memory, step.keys = request.memory, request.keys
@@ -196,15 +196,17 @@ class Requests:
 
     def commit_failed(self, fault: Fault) -> None:
         """
-        The ledger raised: nothing was committed, and the run can't go on.
+        The ledger raised: nothing was committed.  The cards wait again; when it raises once more, the
+        run can't go on.
         """
         sweep = self.sweeps.committing
         assert sweep is not None
         sweep.step.commit = None
         self.state.tally.ledger_seconds += self.state.now
+        self.sweeps.close_others(sweep)
         self.sweeps.close(sweep, "error")
-        self.state.fault(fault)
-        self.state.stop("error", fault)
+        self.sweeps.again = True
+        self.state.plugin_fault(fault, "commit")
 
     def _changes(self, memory: Json) -> bool:
         # Not ==, to which 1, 1.0 and True are the same.

@@ -5,6 +5,7 @@ What all of the machine's parts share, and the few ways in which it changes.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import attrs
@@ -24,6 +25,7 @@ from headway.contracts import (
     Usage,
 )
 from headway.gate import Gate
+from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
 from headway.machine._calls import Call, PromoteCall
 from headway.machine._config import STOPS_DRAINING, MachineConfig
@@ -57,6 +59,7 @@ class State:
         merger: Judges cards.
         backpressure: Bounds what is stale or carried.
         lookups: The plug-ins' quick answers.
+        names: The plug-in's name by where its faults are seen.
     """
 
     config: MachineConfig
@@ -64,10 +67,12 @@ class State:
     merger: Merger
     backpressure: Backpressure
     lookups: Lookups
+    names: Mapping[str, str] = attrs.field(factory=dict[str, str])
     buffer: EvidenceBuffer = attrs.field(factory=EvidenceBuffer)
     measuring: Measuring = attrs.field(factory=Measuring)
     tally: Tally = attrs.field(factory=Tally)
     digest: RunDigest = attrs.field(factory=RunDigest)
+    backoff: Backoff = attrs.field(factory=Backoff)
     budget: Budget = attrs.field(init=False)
     slots: Slots = attrs.field(init=False)
     phase: Phase = "new"
@@ -117,6 +122,14 @@ class State:
         self.calls += 1
         return self.calls - 1
 
+    @property
+    def may_pay(self) -> bool:
+        """
+        Whether a paid call may begin: the backend is not left alone, nor tried by another call.
+        """
+        backoff = self.backoff
+        return self.now >= backoff.until and backoff.trial not in self.slots.running
+
     def start(self, call: Call) -> None:
         """
         Start a call in a free slot; a paid one has been reserved before.
@@ -126,6 +139,7 @@ class State:
         self.slots.start(call, None if timeout is None else self.now + timeout)
         if call.paid:
             self.budget.spend()
+            self.backoff.started(call.id)
             self.tally.calls[kind] += 1
         self.tally.seconds[kind] -= self.now
         self.out.append(Run(call))
@@ -247,14 +261,46 @@ class State:
         """
         Count something that went wrong, and tell.
         """
+        fault = self.named(fault)
         self.tally.faults.add(fault)
         self.out.append(Notify(FaultSeen(now=self.now, fault=fault)))
+
+    def named(self, fault: Fault) -> Fault:
+        """
+        A fault with the name of the plug-in whose it is.
+        """
+        name = self.names.get(fault.where, "")
+        return attrs.evolve(fault, plugin=name) if name and not fault.plugin else fault
+
+    def backend_failed(self, call: Call, fault: Fault, retry_after: float | None) -> None:
+        """
+        A paid call failed; when many did in a row, the backend is left alone, and that is told once.
+        """
+        first = self.backoff.failed(
+            call.id,
+            kind=call.kind,
+            now=self.now,
+            next_call=self.calls,
+            at_once=len(self.slots.running) + 1,
+            retry_after=retry_after,
+        )
+        if first:
+            text = (
+                f"call after call fails, so calls begin later and later; the last: {fault.message}"
+            )
+            self.fault(attrs.evolve(fault, where="backend", message=text))
 
     def plugin_fault(self, fault: Fault, of: str | None = None) -> None:
         """
         Contain a fault of one of a plug-in's methods; the second in a row ends the run.
         """
         self.fault(fault)
+        self.plugin_erred(fault, of)
+
+    def plugin_erred(self, fault: Fault, of: str | None = None) -> None:
+        """
+        As ``plugin_fault``, for a fault that is counted elsewhere.
+        """
         self.plugin_errors[of or fault.where] += 1
         if self.plugin_errors[of or fault.where] >= 2:  # noqa: PLR2004 - the rule is "two in a row"
             self.stop("error", fault)
@@ -272,7 +318,7 @@ class State:
         """
         if self.stop_reason is None:
             self.stop_reason = reason
-            self.error = fault
+            self.error = None if fault is None else self.named(fault)
         if reason not in STOPS_DRAINING:
             self.halt(reason)
         elif self.phase == "running":

@@ -44,6 +44,7 @@ class Statistics:
         forced_refreshes: Workers refreshed because the pipeline stalled.
         commit_races: Commits lost to somebody else.
         stragglers: Rollouts that overran their prediction.
+        hedges: Second copies that were begun of their calls.
         retired_workers: Worker places that gave up.
         late: Answers that came after their call was over.
         no_ops: Proposals that would have changed nothing.
@@ -75,6 +76,7 @@ class Statistics:
     forced_refreshes: int
     commit_races: int
     stragglers: int
+    hedges: int
     retired_workers: int
     late: int
     no_ops: int
@@ -126,6 +128,7 @@ class Tally:
     forced_refreshes: int = 0
     commit_races: int = 0
     stragglers: int = 0
+    hedges: int = 0
     late: int = 0
     no_ops: int = 0
     failures: int = 0

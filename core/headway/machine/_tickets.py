@@ -2,19 +2,19 @@
 Tickets: admission, the calls that each makes in turn, and how its ending is applied.
 
 A ticket runs ``rollout``, then ``propose`` when it was not solved, then ``verify`` when a change was
-proposed.  Each next call starts in the slot that the one before it freed.  Under an ordered gate,
-endings wait until the window is complete and are applied in ticket order; else at once.
+proposed.  Each next call starts in the slot that the one before it freed, unless the backend is left
+alone: then it is held until calls begin again.  Under an ordered gate, endings wait until the window is complete and are applied in ticket order; else at once.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 
 import attrs
 
 from headway.contracts import (
-    Card,
     CompletionKind,
     Fault,
     Outcome,
@@ -25,7 +25,14 @@ from headway.contracts import (
     Usage,
 )
 from headway.gate import GateView
-from headway.machine._calls import Call, CallValue, ProposeCall, RolloutCall, VerifyCall
+from headway.machine._calls import (
+    CallValue,
+    OfTicket,
+    ProposeCall,
+    RolloutCall,
+    TicketCall,
+    VerifyCall,
+)
 from headway.machine._flights import Flight, TaskQueue, Workers
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
@@ -55,6 +62,10 @@ class Tickets:
     _rewards_at: int = attrs.field(default=0, init=False)
     _solved_tasks: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
     _stragglers: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
+    _held: deque[int] = attrs.field(factory=deque[int], init=False)
+    _to_hedge: deque[tuple[int, int]] = attrs.field(factory=deque[tuple[int, int]], init=False)
+    _round_began: float | None = attrs.field(default=None, init=False)
+    _round_over: bool = attrs.field(default=False, init=False)
 
     def begin(self, head: Snapshot) -> None:
         """
@@ -89,7 +100,7 @@ class Tickets:
         """
         state = self.state
         places = self.workers.places
-        if not places or self.nothing_left() or not state.gate.admit(self.view(sweeping)):
+        if not places or self.nothing_left() or not self.may_admit(sweeping):
             return False
         budget = state.budget
         if not budget.rollouts_left:
@@ -98,6 +109,8 @@ class Tickets:
         if not budget.reserve(self._most_calls):
             self._lack(budget.lacking(self._most_calls))
             return False
+        if self._round_began is None and state.gate.ordered:
+            self._begin_round()
         try:
             self._launch(*self._look_up(places[0]))
         except LookupRaised as raised:
@@ -116,6 +129,12 @@ class Tickets:
         under_way = bool(self.flights or state.slots.running)
         if reason == "max_calls" or state.gate.ordered or not under_way:
             state.stop(reason)
+
+    def may_admit(self, sweeping: bool) -> bool:
+        """
+        Whether the gate lets one more ticket in, and the round has time left.
+        """
+        return not self._round_over and self.state.gate.admit(self.view(sweeping))
 
     def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state = self.state
@@ -147,13 +166,19 @@ class Tickets:
         self.flights[ticket.number] = flight
         self.running += 1
         if seconds:
+            flight.predicted = seconds
             late = state.now + seconds * state.config.straggler_factor
             heappush(self._stragglers, (late, ticket.number))
         number, artifact = state.next_call(), flight.source.artifact
         self._start(flight, RolloutCall(number, ticket, artifact, task, work.payload))
 
-    def _start(self, flight: Flight, call: Call) -> None:
+    def _start(self, flight: Flight, call: OfTicket) -> None:
+        if not self.state.may_pay:
+            flight.held = call
+            self._held.append(flight.ticket.number)
+            return
         flight.reserved -= 1
+        flight.call = call.id
         self.state.start(call)
 
     def charge(self, number: int, usage: Usage) -> None:
@@ -163,16 +188,36 @@ class Tickets:
         flight = self.flights[number]
         flight.charged += ((flight.phase, usage),)
 
-    def done(self, number: int, value: CallValue, *, ripe: bool) -> None:
+    def start_held(self) -> None:
         """
-        The ticket's running call gave a value.
+        Start the calls that were held while the backend was left alone, as far as there are slots.
+        """
+        state = self.state
+        while self._held and state.slots.free > 0 and state.may_pay:
+            flight = self.flights.get(self._held.popleft())
+            if flight is not None and flight.held is not None:
+                call, flight.held = flight.held, None
+                self._start(flight, attrs.evolve(call, id=state.next_call()))
+
+    @property
+    def held(self) -> int:
+        """
+        How many tickets wait for the backend before their next call.
+        """
+        return sum(flight.held is not None for flight in self.flights.values())
+
+    def done(self, call: TicketCall, value: CallValue, *, ripe: bool) -> None:
+        """
+        A ticket's running call gave a value; a second copy of it is not waited for any more.
 
         Args:
-            number: The ticket's number.
-            value: What the call gave.
+            call: The call.
+            value: What it gave.
             ripe: Whether there are cards that a sweep may take before long.
         """
-        flight = self.flights[number]
+        flight = self.flights[call.ticket.number]
+        if flight.copy >= 0:
+            self._let_copies_go(flight)
         _AFTER[flight.phase](self, flight, value)
         self.state.still = flight.completion is None or (not ripe and self._is_barren(flight))
 
@@ -231,6 +276,9 @@ class Tickets:
         flight.proposal = value
         base = flight.base
         assert base is not None
+        if value.size > state.config.max_proposal_bytes:
+            self._end(flight, "ok")
+            return
         if not state.config.self_verify or base.artifact is not flight.source.artifact:
             self._end(flight, "ok")
             return
@@ -247,18 +295,35 @@ class Tickets:
         flight.delta = value.reward - flight.outcome.reward
         self._end(flight, "ok")
 
-    def failed(self, number: int, completion: CompletionKind, fault: Fault | None) -> None:
+    def _let_copies_go(self, flight: Flight) -> None:
+        for call in flight.running:
+            if call in self.state.slots.running:
+                self.state.abandon(call)
+                flight.lost += 1
+        flight.copy = -1
+
+    def failed(self, call: TicketCall, completion: CompletionKind, fault: Fault) -> None:
         """
-        The ticket's running call failed, was invalid, or ran out of time.
+        A ticket's running call failed, was invalid, or ran out of time.
+
+        While a second copy of a call that failed still runs, that one is waited for.
         """
-        flight = self.flights[number]
+        flight = self.flights[call.ticket.number]
+        if flight.copy >= 0 and completion == "failed":
+            flight.call = flight.call if call.id == flight.copy else flight.copy
+            flight.copy = -1
+            self.state.fault(fault)
+            return
+        flight.failed_in = call.kind
         flight.proposal = None
         flight.fault = fault
-        flight.lost = completion == "timeout"
+        flight.lost += completion == "timeout"
         self._end(flight, completion)
 
     def _end(self, flight: Flight, completion: CompletionKind) -> None:
+        self._let_copies_go(flight)
         flight.phase = "ended"
+        flight.held = None
         flight.completion = completion
         flight.ended = self.state.now
         self.running -= 1
@@ -275,11 +340,12 @@ class Tickets:
         if not state.gate.ordered:
             self._apply_all(self._ended)
             return
-        open_window = state.running and state.gate.admit(self.view(sweeping))
+        open_window = state.running and self.may_admit(sweeping)
         if self.running or open_window:
             return
         self._apply_all(sorted(self._ended))
         state.gate.applied()
+        self._round_began, self._round_over = None, False
         state.tally.rounds += 1
         if state.tally.rounds == state.config.max_rounds:
             state.stop("rounds")
@@ -294,7 +360,7 @@ class Tickets:
         completion = flight.completion
         assert completion is not None
         state.budget.release(flight.reserved)
-        state.budget.settle(self._most_calls - flight.reserved - flight.lost)
+        state.budget.settle(self._most_calls - flight.reserved + flight.hedged - flight.lost)
         for kind, usage in flight.charged:
             state.charge(kind, flight.task, usage)
         state.tally.completions[completion] += 1
@@ -343,22 +409,7 @@ class Tickets:
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
         state = self.state
-        assert flight.base is not None
-        assert flight.outcome is not None
-        card = Card(
-            number=state.tally.cards,
-            tickets=(flight.ticket.number,),
-            task=flight.task,
-            base=flight.base.version,
-            parent=flight.work.parent,
-            payload=flight.work.payload,
-            diff=proposal.diff,
-            digest=proposal.digest,
-            keys=proposal.keys,
-            contract_breaking=proposal.contract_breaking,
-            reward=flight.outcome.reward,
-            delta=flight.delta,
-        )
+        card = flight.card(state.tally.cards, proposal)
         state.tally.cards += 1
         state.buffer.put(card)
         if proposal.size > state.config.max_proposal_bytes:
@@ -407,7 +458,7 @@ class Tickets:
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state
         done = state.tally.completions
-        if done["ok"] or completion in ("cancelled", "abandoned"):
+        if flight.failed_in in state.backoff.proven or completion in ("cancelled", "abandoned"):
             return
         bearable = state.config.max_worker_errors
         self.workers.erred(flight.ticket.worker, bearable)
@@ -424,14 +475,83 @@ class Tickets:
         if not self.nothing_left():
             tally.idle_waiting += seconds * min(places, self.state.slots.free)
 
-    def count_stragglers(self) -> None:
+    def mind_stragglers(self) -> None:
         """
-        Count the rollouts that have overrun their prediction by now, each once.
+        Count the rollouts that have overrun their prediction by now, each once, and do with them
+        what was asked for.
         """
         while self._stragglers and self._stragglers[0][0] <= self.state.now:
             flight = self.flights.get(heappop(self._stragglers)[1])
             if flight is not None and flight.phase != "ended":
                 self.state.tally.stragglers += 1
+                _STRAGGLING[self.state.config.straggler](self, flight)
+
+    def _only_count(self, flight: Flight) -> None:
+        del flight
+
+    def _want_hedge(self, flight: Flight) -> None:
+        if flight.held is None:
+            self._to_hedge.append((flight.ticket.number, flight.call))
+
+    def _cancel(self, flight: Flight) -> None:
+        factor, seconds = self.state.config.straggler_factor, flight.predicted
+        text = f"took more than {factor:g} times the {seconds:.3g} s that were predicted"
+        self._time_out(flight, "Straggler", text)
+
+    def _time_out(self, flight: Flight, kind: str, text: str) -> None:
+        flight.fault = Fault(where=flight.phase, type=kind, message=text, task=flight.task)
+        flight.proposal = None
+        self._end(flight, "timeout")
+
+    def start_hedges(self) -> None:
+        """
+        Start a second copy of calls that take too long, in slots that nothing else may have.
+        """
+        state = self.state
+        while self._to_hedge and state.slots.free > 0 and state.may_pay:
+            number, running = self._to_hedge[0]
+            call, flight = state.slots.running.get(running), self.flights.get(number)
+            if not state.running or flight is None or flight.hedged or flight.call != running:
+                call = None
+            if isinstance(call, TicketCall) and not state.budget.reserve(1):
+                return
+            self._to_hedge.popleft()
+            if flight is not None and isinstance(call, TicketCall):
+                flight.hedged = True
+                flight.copy = state.next_call()
+                state.tally.hedges += 1
+                state.start(attrs.evolve(call, id=flight.copy, copy=1))
+
+    def _begin_round(self) -> None:
+        state = self.state
+        self._round_began = state.now
+        if state.gate.base(-1, state.head.version) == state.head.version:
+            self.workers.refresh(state.head)  # also the places that this round leaves free
+
+    @property
+    def round_ends(self) -> float | None:
+        """
+        When the open round ends at the latest.
+        """
+        seconds = self.state.config.round_timeout
+        began = self._round_began
+        return None if seconds is None or began is None else began + seconds
+
+    def end_round(self) -> None:
+        """
+        End the rollouts of a round whose time is up, and begin no more in it.
+        """
+        ends = self.round_ends
+        if ends is None or ends > self.state.now:
+            return
+        if not self.flights:  # nobody could be let in
+            self._round_began = None
+            return
+        self._round_over = True
+        text = f"still running {self.state.config.round_timeout:g} s after its round began"
+        for flight in self.flights.values():
+            if flight.phase != "ended":
+                self._time_out(flight, "Timeout", text)
 
     def next_straggler(self) -> float | None:
         """
@@ -449,10 +569,17 @@ class Tickets:
         for flight in self.flights.values():
             if flight.phase != "ended":
                 flight.proposal = None
-                flight.lost = True
+                flight.lost += 0 if flight.held is not None else len(flight.running)
                 self._end(flight, completion)
         self._apply_all(sorted(self._ended))
 
+
+_STRAGGLING: dict[str, Callable[[Tickets, Flight], None]] = {
+    "count": Tickets._only_count,
+    "hedge": Tickets._want_hedge,
+    "cancel": Tickets._cancel,
+}
+"""What is done with a rollout that takes too long, by the option ``straggler``."""
 
 _AFTER: dict[str, Callable[[Tickets, Flight, CallValue], None]] = {
     "rollout": Tickets._rolled_out,

@@ -58,8 +58,11 @@ def _bounds(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(len(state.slots.running) <= config.slots, "more calls run than there are slots")
     running = [f.phase != "ended" for f in tickets.flights.values()].count(True)
     _must(running == tickets.running <= config.n_workers, "more rollouts run than workers")
-    called = [isinstance(call, TicketCall) for call in state.slots.running.values()].count(True)
-    _must(running == called, "a ticket's call is lost, or its slot freed twice")
+    called = [c.ticket.number for c in state.slots.running.values() if isinstance(c, TicketCall)]
+    hedged = [flight.copy >= 0 for flight in tickets.flights.values()].count(True)
+    calls = running + hedged - tickets.held
+    _must(calls == len(called), "a ticket's call is lost, or its slot freed twice")
+    _must(len(called) == len({*called}) + hedged, "a ticket runs more than a call and its copy")
     _must(running == tickets.workers.busy, "a worker place is lost or used twice")
     carried = len(state.buffer.carried)
     _must(carried <= state.backpressure.carry_limit, "more cards carried than the limit")
@@ -84,7 +87,7 @@ def _metered(state: State, tickets: Tickets) -> None:
     budget, flights = state.budget, tickets.flights.values()
     measured = [call.kind for call in state.slots.running.values()].count("measure")
     per_ticket = state.config.calls_per_ticket
-    begun = sum([per_ticket - f.reserved - f.lost for f in flights])
+    begun = sum([per_ticket - f.reserved + f.hedged - f.lost for f in flights])
     _must(
         budget.open == begun + measured + len(state.abandoned), "a call is settled twice, or never"
     )
@@ -137,13 +140,15 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
         return
     rebasing = any(sweep.rebasing for sweep in sweeps.open.values())
     _must(not rebasing, "a slot idles while a rebase waits")
-    if state.measuring.next() is not None:
+    paused = not state.may_pay
+    if state.measuring.next() is not None and not paused:
         _must(not state.budget.affords(1), "a slot idles while a measurement waits")
+    _must(paused or not tickets.held, "a slot idles while a ticket's call waits")
     view = tickets.view(sweeping=bool(sweeps.open))
-    affordable = state.budget.affords(state.config.calls_per_ticket)
+    affordable = state.budget.affords(state.config.calls_per_ticket) and not paused
     searching = state.running and not scoring.target_reached
     if searching and tickets.workers.places and affordable and not tickets.nothing_left():
-        _must(not state.gate.admit(view), "a slot idles while a rollout may start")
+        _must(not tickets.may_admit(view.sweeping), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:
         _must(not state.gate.take(view), "a slot idles while a further step may begin")

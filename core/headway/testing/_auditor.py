@@ -33,14 +33,17 @@ from headway.contracts import (
     RunFinished,
     Scores,
     Snapshot,
+    Ticket,
     TicketEnded,
 )
 from headway.drivers import Engine, Workbench
 from headway.gate import Barrier, LagGate
 from headway.machine import (
+    BEARABLE,
     Abandon,
     Abort,
     Call,
+    Cancel,
     CommitCall,
     Done,
     Event,
@@ -122,6 +125,7 @@ class Auditor:
     now: float = 0.0
     busy: Counter[str] = attrs.field(factory=Counter[str])
     starved: float = 0.0
+    held: int = 0
     searching: bool = False
     retired: int = 0
     version: int = 0
@@ -140,6 +144,14 @@ class Auditor:
     events: int = 0
     unacknowledged: bool = False
     foreign: int = -1
+    hedged: set[int] = attrs.field(factory=set[int])
+    answered: set[tuple[int, str]] = attrs.field(factory=set[tuple[int, str]])
+    cancelled: set[int] = attrs.field(factory=set[int])
+    streak: int = 0
+    asked_until: float = 0.0
+    trials: set[int] = attrs.field(factory=set[int])
+    heads: list[int] = attrs.field(factory=list[int])
+    window_began: float = 0.0
     _truths: dict[tuple[str, str, int], Json] = attrs.field(
         factory=dict[tuple[str, str, int], Json], init=False
     )
@@ -174,6 +186,7 @@ class Auditor:
             _INSTRUCTIONS.get(type(instruction), _ignore)(self, instruction)
         self.stopped = self.engine.machine.stop_reason is not None
         self.searching = self.engine.machine.phase == "running"
+        self.held = self.engine.machine.held_tickets
         self._check_bounds()
 
     def _pass(self, now: float) -> None:
@@ -187,7 +200,7 @@ class Auditor:
         for kind in kinds if gone else ():
             self.busy[kind] += gone  # type: ignore[assignment] # a counter of seconds
         if self.searching and gone:
-            flying = sum(map(kinds.count, ("rollout", "propose", "verify")))
+            flying = len({*self._flying()}) + self.held
             self.starved += gone * (self.engine.machine.config.n_workers - flying - self.retired)
         self.now += gone
 
@@ -198,8 +211,14 @@ class Auditor:
 
     def _answered(self, event: Done | Failed) -> None:
         call = self.outstanding.pop(event.call, None)
+        heard = isinstance(event, Done) or event.call not in self.cancelled
+        if call is not None and call.paid and heard:
+            self._judge(event)
+        if isinstance(call, TicketCall) and isinstance(event, Done):
+            must((call.ticket.number, call.kind) not in self.answered, f"{call} counts twice")
+            self.answered.add((call.ticket.number, call.kind))
         if call is None or isinstance(event, Failed):
-            if isinstance(call, VerifyCall | ProposeCall):
+            if isinstance(call, VerifyCall | ProposeCall) and not self._siblings(call):
                 self.proposed[call.ticket.number] = None
             return
         if isinstance(call, ProposeCall):
@@ -210,6 +229,22 @@ class Auditor:
             self.scored[call.artifact.digest, call.task, call.draw] = event.value  # type: ignore[assignment] # a measurement gives a float
         elif isinstance(call, CommitCall) and isinstance(event.value, HeadMoved):
             self.foreign = event.value.head.version
+
+    def _flying(self) -> list[int]:
+        return [c.ticket.number for c in self.outstanding.values() if isinstance(c, TicketCall)]
+
+    def _siblings(self, call: TicketCall) -> bool:
+        return call.ticket.number in self._flying()
+
+    def _judge(self, event: Done | Failed) -> None:
+        self.trials.discard(event.call)
+        if isinstance(event, Done) or event.invalid:
+            self.streak = 0
+            self.trials.clear()
+            return
+        self.streak += 1
+        if event.retry_after is not None:
+            self.asked_until = max(self.asked_until, self.now + event.retry_after)
 
     def _yielded(self, event: Yielded) -> None:
         self.asked[event.step, event.n] = event.request
@@ -239,7 +274,13 @@ class Auditor:
         must(not self.finished, f"call {call.id} begins after the end")
         self.outstanding[call.id] = call
         self.paid += call.paid
-        if isinstance(call, RolloutCall):
+        if call.paid:
+            self._check_pause(call)
+        if isinstance(call, TicketCall) and call.copy:
+            must(call.ticket.number not in self.hedged, f"{call} is a second copy once more")
+            must(not self.stopped, f"{call} is a copy that begins after the stop")
+            self.hedged.add(call.ticket.number)
+        elif isinstance(call, RolloutCall):
             self._admitted(call)
         elif isinstance(call, MeasureCall):
             self._measured(call)
@@ -248,6 +289,12 @@ class Auditor:
             self._committed(call)
         elif isinstance(call, PromoteCall):
             must(call.version <= self.version, f"{call} names a version that is not made")
+
+    def _check_pause(self, call: Call) -> None:
+        must(self.now >= self.asked_until, f"{call} begins though the backend asked for time")
+        if self.streak > 2 * self.engine.machine.config.slots + 4:
+            self.trials.add(call.id)
+            must(len(self.trials) == 1, f"{call} begins while another one tries a dead backend")
 
     def _committed(self, call: CommitCall) -> None:
         must(call.expected == self.version, f"{call} expects another head than {self.version}")
@@ -267,8 +314,20 @@ class Auditor:
         self.tickets += 1
         self.bases[ticket.number] = ticket.base
         drift = self.version - ticket.base
-        lag = self.gate.async_ratio if isinstance(self.gate, LagGate) else 0
-        must(0 <= drift <= lag, f"ticket {ticket.number} starts {drift} versions behind")
+        if isinstance(self.gate, Barrier):
+            self._check_round(ticket, self.gate)
+            return
+        most = self.gate.async_ratio
+        must(0 <= drift <= most, f"ticket {ticket.number} starts {drift} versions behind")
+
+    def _check_round(self, ticket: Ticket, gate: Barrier) -> None:
+        if self.tickets == len(self.ended) + 1:
+            self.window_began = self.now
+        rounds = self.engine.machine.statistics().rounds
+        self.heads += [self.version] * (rounds + 1 - len(self.heads))
+        oldest = self.heads[max(0, rounds + 1 - gate.refresh_interval)]
+        good = oldest <= ticket.base <= self.version
+        must(good, f"ticket {ticket.number} starts from {ticket.base}, older than {oldest}")
 
     def _measured(self, call: MeasureCall) -> None:
         key = (call.artifact.digest, call.task, call.draw)
@@ -283,7 +342,8 @@ class Auditor:
     def _abandoned(self, instruction: Abandon) -> None:
         call = self.outstanding.pop(instruction.call, None)
         must(call is not None, f"call {instruction.call} is given up and does not run")
-        if isinstance(call, TicketCall):
+        self.trials.discard(instruction.call)
+        if isinstance(call, TicketCall) and (call.ticket.number, call.kind) not in self.answered:
             self.proposed[call.ticket.number] = None
 
     def _resumed(self, instruction: Resume) -> None:
@@ -355,6 +415,10 @@ class Auditor:
 
     def _aborted(self, instruction: Abort) -> None:
         self.steps.pop(instruction.step, None)
+
+    def _is_cancelled(self, instruction: Cancel) -> None:
+        self.cancelled.add(instruction.call)
+        self.trials.discard(instruction.call)
 
     def _notified(self, instruction: Notify) -> None:
         notice: Notice = instruction.notice
@@ -455,7 +519,12 @@ class Auditor:
         kinds = [call.kind for call in self.outstanding.values()]
         slots = len(kinds) - kinds.count("commit") - kinds.count("promote")
         must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
-        flying = sum(map(kinds.count, ("rollout", "propose", "verify")))
+        tickets = self._flying()
+        flying = len({*tickets})
+        must(len(tickets) - flying <= len(self.hedged), "a ticket has calls beside its own")
+        limit = config.round_timeout
+        if tickets and limit is not None:
+            must(self.now < self.window_began + limit, "rollouts outlast their round")
         must(flying <= config.n_workers, f"{flying} rollouts for {config.n_workers} workers")
         if config.max_rollouts is not None:
             must(self.tickets <= config.max_rollouts, f"{self.tickets} rollouts")
@@ -477,7 +546,10 @@ class Auditor:
     def _check_busy(self, slots: int, flying: int, open_work: int) -> None:
         machine, gate = self.engine.machine, self.gate
         config = machine.config
-        if machine.phase != "running" or isinstance(gate, Barrier):
+        paused = machine.paused_until is not None
+        why = self.streak > BEARABLE or self.now < self.asked_until
+        must(not paused or why, "no call begins, and the backend is not down")
+        if machine.phase != "running" or isinstance(gate, Barrier) or paused:
             return
         if config.max_tokens is not None:
             return  # a rollout may wait for what others turn out not to spend
@@ -507,6 +579,7 @@ _EVENTS: dict[type, Callable[[Auditor, Any], None]] = {
 _INSTRUCTIONS: dict[type, Callable[[Auditor, Any], None]] = {
     Run: Auditor._run,
     Abandon: Auditor._abandoned,
+    Cancel: Auditor._is_cancelled,
     Resume: Auditor._resumed,
     Abort: Auditor._aborted,
     Notify: Auditor._notified,

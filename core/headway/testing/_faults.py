@@ -17,6 +17,9 @@ from headway.machine import Call, Done, Failed
 
 Fate: TypeAlias = Literal["fine", "hang", "raise", "nan", "duplicate", "late", "huge"]
 
+ASKING = 0.1
+"""The share of raised faults that say after how many seconds to come again."""
+
 HUGE = 5_000_000
 """The size of an oversized reply, in bytes."""
 
@@ -41,17 +44,23 @@ class Faults:
         rate: The share of calls that suffer something.
         early_timers: The share of timers that fire before everything that is due earlier.
         timeout: The calls' deadline in seconds; late replies come after it.
+        outage: Every call with an id from the first of these numbers on raises, as many as the second
+            says; now and then the backend says when to come again.
     """
 
     seed: int
     rate: float
     timeout: float
     early_timers: float = 0.05
+    outage: tuple[int, int] = (0, 0)
 
     def fate(self, call: Call) -> Fate:
         """
         What a call suffers.
         """
+        first, length = self.outage
+        if call.paid and 0 <= call.id - first < length:
+            return "raise"
         unit = keyed_unit(self.seed, "fault", call.id)
         if unit >= self.rate:
             return "fine"
@@ -87,7 +96,9 @@ class Faults:
         if fate in ("raise", "nan"):
             kind = "ConnectionError" if fate == "raise" else "InvalidValue"
             fault = Fault(where=call.kind, type=kind, message=f"injected: {fate}", task=task)
-            return Failed(answer.now, call.id, fault, fate == "nan", answer.usage)
+            asked = keyed_unit(self.seed, "again", call.id)
+            again = asked * 4 if fate == "raise" and asked < ASKING else None
+            return Failed(answer.now, call.id, fault, fate == "nan", answer.usage, again)
         if fate == "huge" and isinstance(answer, Done) and isinstance(answer.value, Proposal):
             return attrs.evolve(answer, value=attrs.evolve(answer.value, size=HUGE))
         return answer

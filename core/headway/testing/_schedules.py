@@ -96,13 +96,18 @@ class Schedule:
     max_tokens: int | None
     ceiling: bool
     find_out: bool
+    straggler: str
+    straggler_factor: float
+    round_timeout: float | None
+    refresh_interval: int
+    outage: tuple[int, int]
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
         """
         The schedule of a seed.
         """
-        rng = keyed_rng(seed, "schedule")
+        rng, more = keyed_rng(seed, "schedule"), keyed_rng(seed, "failures")
         workers = rng.randint(1, 16)
         erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
         sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
@@ -140,6 +145,11 @@ class Schedule:
             max_tokens=rng.choice([None, rng.randint(1200, 6000)]),
             ceiling=rng.random() < 0.5,
             find_out=rng.random() < 0.25,
+            straggler=more.choice(["count", "hedge", "hedge", "cancel"]),
+            straggler_factor=more.choice([0.5, 1.2, 3.0]),
+            round_timeout=more.choice([None, None, more.uniform(1.0, 8.0)]),
+            refresh_interval=more.choice([1, 1, 2, 3]),
+            outage=more.choice([(0, 0), (0, 0), (more.randint(10, 120), more.randint(5, 90))]),
         )
 
     @property
@@ -185,6 +195,9 @@ class Schedule:
             target_reward=self.target,
             rollout_timeout=self.timeout,
             eval_timeout=self.timeout,
+            straggler=self.straggler,
+            straggler_factor=self.straggler_factor,
+            round_timeout=self.round_timeout if self.sync else None,
         )
 
     @property
@@ -193,7 +206,11 @@ class Schedule:
         A new gate.
         """
         if self.sync:
-            return Barrier(n_workers=self.n_workers, round_size=self.round_size)
+            return Barrier(
+                n_workers=self.n_workers,
+                round_size=self.round_size,
+                refresh_interval=self.refresh_interval,
+            )
         return LagGate(
             n_workers=self.n_workers,
             async_ratio=self.async_ratio,
@@ -308,7 +325,12 @@ class World:
             journal=journal,
             validate=True,
         )
-        faults = Faults(seed=schedule.seed, rate=schedule.fault_rate, timeout=schedule.timeout)
+        faults = Faults(
+            seed=schedule.seed,
+            rate=schedule.fault_rate,
+            timeout=schedule.timeout,
+            outage=schedule.outage,
+        )
         return Simulation(
             engine=engine, seed=schedule.seed, durations=schedule.durations, tamper=faults
         )

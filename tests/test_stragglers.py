@@ -1,0 +1,181 @@
+"""
+Second copies of calls that take too long, and calls that wait for the backend, event by event.
+"""
+
+from __future__ import annotations
+
+import pytest
+from by_hand import FAULT, Hand, Optimizer, proposal
+
+from headway.builtins._estimators import Ewma
+from headway.builtins._policies import Guarded
+from headway.builtins._sampler import ShuffledEpochs
+from headway.contracts import Outcome
+from headway.gate import Barrier
+from headway.machine import Abandon, Done, Failed, PluginLookups, Stop, Tick
+
+SOLVED, WRONG = Outcome(reward=1.0), Outcome(reward=0.0)
+
+
+def slow(**options):
+    """
+    One rollout runs that was predicted to take a second and has taken four.
+    """
+    lookups = PluginLookups(
+        aggregator=Optimizer(), policy=Guarded(), sampler=ShuffledEpochs(), estimator=Ewma()
+    )
+    hand = Hand(lookups=lookups, **{"slots": 4, "straggler": "hedge"} | options)
+    hand.start().baseline()
+    hand.now = 1.0
+    hand.done("rollout", SOLVED)
+    hand.now = 4.0
+    hand.feed(Tick(hand.now))
+    return hand
+
+
+def test_a_copy_is_begun_in_a_free_slot():
+    """It is the same call on the same ticket, and is counted."""
+    first, copy = slow().calls("rollout")
+
+    assert (first.ticket, first.task, first.artifact) == (copy.ticket, copy.task, copy.artifact)
+    assert (0, 1) == (first.copy, copy.copy)
+
+
+@pytest.mark.parametrize("winner", [0, 1])
+def test_the_first_answer_wins(winner):
+    """The other call is given up, and what it says later is counted and changes nothing."""
+    hand = slow()
+    loser = hand.calls("rollout")[1 - winner]
+    hand.done("rollout", WRONG, winner)
+    before = hand.machine.statistics()
+    hand.feed(Done(hand.now, loser.id, SOLVED))
+    after = hand.machine.statistics()
+
+    assert Abandon(loser.id) in hand.out
+    assert (before.late + 1, before.completions) == (after.late, after.completions)
+    assert 1 == len(hand.calls("propose"))
+
+
+@pytest.mark.parametrize("winner", [0, 1])
+def test_a_copy_that_fails_is_no_answer(winner):
+    """The other one is waited for; its answer counts."""
+    hand = slow()
+    hand.failed("rollout", 1 - winner)
+    running = hand.calls("rollout")
+    hand.done("rollout", SOLVED)
+
+    assert 1 == len(running)
+    assert 2 == hand.machine.statistics().completions["ok"]
+
+
+def test_both_copies_fail():
+    """Then the ticket has failed."""
+    hand = slow()
+    hand.failed("rollout")
+    hand.failed("rollout")
+
+    assert 1 == hand.machine.statistics().completions["failed"]
+
+
+def test_one_copy_a_ticket():
+    """The ticket's next calls get none."""
+    hand = slow()
+    hand.done("rollout", WRONG)
+    hand.now = 100.0
+    hand.feed(Tick(hand.now))
+
+    assert 1 == len(hand.calls("propose"))
+    assert 1 == hand.machine.statistics().hedges
+
+
+@pytest.mark.parametrize("options", [{"slots": 1}, {"max_calls": 7}, {"straggler": "count"}])
+def test_no_copy(options):
+    """There is none without a free slot, without a call to spare, and unless it is asked for."""
+    hand = slow(**options)
+
+    assert 1 == len(hand.calls("rollout"))
+    assert (1, 0) == (hand.machine.statistics().stragglers, hand.machine.statistics().hedges)
+
+
+def test_no_copy_begins_after_a_stop():
+    """A run that is stopped begins nothing."""
+    hand = slow(slots=1)
+    hand.feed(Stop(hand.now, "interrupted"))
+
+    assert 0 == hand.machine.statistics().hedges
+    assert "finished" == hand.machine.phase
+
+
+def test_a_timeout_ends_both():
+    """The deadline is the rollout's, not its copy's."""
+    hand = slow(rollout_timeout=5.0)
+    calls = hand.calls("rollout")
+    hand.now = 6.0
+    hand.feed(Tick(hand.now))
+
+    assert {Abandon(call.id) for call in calls} <= {*hand.out}
+    assert 1 == hand.machine.statistics().completions["timeout"]
+
+
+def test_cancel():
+    """The rollout ends at that moment, and the next one begins."""
+    hand = slow(straggler="cancel")
+
+    assert 1 == hand.machine.statistics().completions["timeout"]
+    assert [2] == [call.ticket.number for call in hand.calls("rollout")]
+
+
+def asked(seconds=5.0, **options):
+    """
+    Two rollouts ran; one failed, and the backend asked for time.
+    """
+    hand = Hand(**{"n_workers": 2, "slots": 4} | options).start().baseline()
+    call = hand.calls("rollout")[0]
+    del hand.runs[call.id]
+    hand.feed(Failed(hand.now, call.id, FAULT, retry_after=seconds))
+    return hand
+
+
+def test_a_ticket_waits_with_its_next_call():
+    """It keeps its place, and goes on first when calls begin again."""
+    hand = asked()
+    hand.done("rollout", WRONG)
+    before = (hand.calls("propose"), hand.calls("rollout"), hand.machine.wake_at)
+    hand.now = 5.0
+    hand.feed(Tick(hand.now))
+    hand.done("propose", proposal({"k": 1}))
+
+    assert ([], [], 5.0) == before
+    assert 1 == hand.machine.statistics().cards
+
+
+def test_a_stop_ends_a_pause():
+    """What waits is given up as what runs is."""
+    hand = asked()
+    hand.done("rollout", WRONG)
+    hand.feed(Stop(hand.now, "interrupted"))
+
+    assert "finished" == hand.machine.phase
+    assert 1 == hand.machine.statistics().completions["abandoned"]
+
+
+def test_a_pause_is_no_stall():
+    """Nothing runs and nothing may begin, and yet more will."""
+    hand = asked(n_workers=1)
+
+    assert ("running", None) == (hand.machine.phase, hand.machine.stop_reason)
+    assert 5.0 == hand.machine.paused_until
+
+
+def test_a_round_that_is_over_closes():
+    """What runs ends as a timeout, what had ended counts, and the next round begins."""
+    hand = Hand(gate=Barrier(n_workers=2, round_size=3), n_workers=2, slots=4, round_timeout=10.0)
+    hand.start().baseline()
+    hand.done("rollout", SOLVED)
+    hand.now = 10.0
+    hand.feed(Tick(hand.now))
+    counts = hand.machine.statistics()
+
+    assert (1, 2, 1) == (counts.completions["ok"], counts.completions["timeout"], counts.rounds)
+    assert 2 == len(hand.calls("rollout"))
+    assert 20.0 == hand.machine.wake_at
