@@ -79,6 +79,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         version=counts.version,
         stable_version=None if stable is None else stable.version,
         stable_state=None if stable is None else copy.deepcopy(stable.artifact.value),
+        memory=copy.deepcopy(machine.memory),
         rollouts=counts.tickets,
         calls=counts.calls,
         usage=counts.usage,

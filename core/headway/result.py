@@ -70,6 +70,8 @@ class Result:
         stable_version: The version that was promoted last; None when the ledger has no branch
             ``stable``.
         stable_state: The state of that version.
+        memory: What the aggregator remembered at the end, as the caller's own copy; None when it
+            remembers nothing.
         rollouts: Tickets admitted.
         calls: Paid calls by kind.
         usage: What all paid calls used.  A call that was given up and had not answered by the end
@@ -123,6 +125,7 @@ class Result:
     version: int
     stable_version: int | None
     _stable_state: Json = attrs.field(alias="stable_state")
+    _memory: Json = attrs.field(alias="memory")
     rollouts: int
     calls: Mapping[str, int] = attrs.field(converter=_by_word)
     usage: TotalUsage
@@ -161,6 +164,13 @@ class Result:
         The state of the version that was promoted last, a copy of the caller's own; None without one.
         """
         return copy.deepcopy(self._stable_state)
+
+    @property
+    def memory(self) -> Json:
+        """
+        What the aggregator remembered at the end, as the caller's own copy.
+        """
+        return copy.deepcopy(self._memory)
 
     @property
     def rendered(self) -> str | Mapping[str, str]:

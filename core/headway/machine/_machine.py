@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from headway.backpressure import Backpressure
-from headway.contracts import Fault, Request, Snapshot
+from headway.contracts import Fault, Json, Request, Snapshot
 from headway.errors import IllegalEventError, InvariantError
 from headway.gate import Gate
 from headway.machine._answers import Answers
@@ -118,6 +118,13 @@ class Machine:
         The published head.
         """
         return self._state.head
+
+    @property
+    def memory(self) -> Json:
+        """
+        What the aggregator remembers.
+        """
+        return self._state.memory
 
     @property
     def stable(self) -> Snapshot | None:

@@ -208,4 +208,5 @@ class Tally:
         """
         Steps' own code and rebases so far.
         """
-        return self.steps_seconds + self._lengths(running, now)["rebase"]
+        rebasing = max(0.0, self._lengths(running, now)["rebase"])  # below 0 by rounding alone
+        return self.steps_seconds + rebasing

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from headway import get_policy, run
-from headway.contracts import HeadCommitted
+from headway.contracts import Consume, HeadCommitted
 from headway.errors import OptionError, UnknownNameError
 from headway_domains.router import (
     AsyncConfig,
@@ -98,7 +98,49 @@ def test_figures_are_those_of_the_run():
     assert result.final_reward == found.final_dev_accuracy
     assert 0 < sum(size for size in sizes if size > 1) == found.fused
     assert (0, 0.0) == found.timeline[0]
-    assert [(s.rollouts, s.reward) for s in result.history] == list(found.timeline[1:])
+    known = [(s.rollouts, s.reward) for s in result.history if s.reward is not None]
+    assert known == list(found.timeline[1:])
+
+
+def test_stable_version_is_scored_too():
+    """
+    Where proposals are nearly all wrong, a version lasts long enough to be promoted; a run that ends
+    at once promotes none, and its stable version is the empty table.
+    """
+    long = stats("sync", noise=0.9, target_accuracy=1.0)
+    short = stats("sync", noise=0, target_accuracy=0.1)
+
+    assert 0 < long.final_stable_accuracy <= 1
+    assert 0.0 == short.final_stable_accuracy < short.final_dev_accuracy
+    assert (0, 0) == (long.oracle_used, short.oracle_used)
+
+
+def test_audits_are_counted():
+    """
+    What the optimizer remembers to have spent on them is what the figures say.
+    """
+
+    class Auditing:
+        batch = 1
+
+        def step(self, cards, context):
+            yield Consume(cards, "worse")
+            return {"audited": 12}
+
+    found = AsyncStats.of(
+        run(
+            Router(),
+            aggregator=Auditing(),
+            driver="simulated",
+            max_rollouts=20,
+            target_reward=None,
+        ),
+        fused=0,
+        stable=None,
+    )
+
+    assert 12 == found.oracle_used
+    assert 400 == AsyncConfig().options()["oracle_budget"]
 
 
 def test_files_are_left_and_replaced(tmp_path):
@@ -140,6 +182,7 @@ def test_defaults_are_the_documented_ones():
         "noise": 0.15,
         "target_accuracy": 0.98,
         "max_seconds": 20.0,
+        "oracle_budget": 400,
         "stall_patience": 150,
         "duration_timeout_factor": 3.0,
         "seed": 0,
@@ -159,6 +202,7 @@ def test_defaults_are_the_documented_ones():
         ("target_accuracy", None),
         ("max_seconds", None),
         ("max_seconds", 0),
+        ("oracle_budget", -1),
         ("stall_patience", 0),
         ("duration_timeout_factor", 0),
         ("seed", -1),

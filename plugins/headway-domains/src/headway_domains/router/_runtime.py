@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import attrs
 
 from headway import run
-from headway.contracts import HeadCommitted, Notice, StalenessPolicy
+from headway.contracts import HeadCommitted, Json, Notice, StalenessPolicy
 from headway.errors import OptionError
 from headway.result import Result
 from headway_domains.router._domain import Router
@@ -70,10 +71,20 @@ class AsyncHeadway:
             observers=[fusions],
             **self.config.options(),
         )
-        stats = AsyncStats.of(result, fused=fusions.cards)
+        stable = _accuracy(domain, result.stable_state)
+        stats = AsyncStats.of(result, fused=fusions.cards, stable=stable)
         if self.repo_path is not None:
             _write(Path(self.repo_path), result, stats)
         return stats
+
+
+def _accuracy(domain: Router, state: Json) -> float | None:
+    """
+    The held-out accuracy of a table, which nothing is charged for; None without a table.
+    """
+    if state is None:
+        return None
+    return fmean(domain.measure(state, task) for task in domain.tasks().held_out)
 
 
 @attrs.define(eq=False)

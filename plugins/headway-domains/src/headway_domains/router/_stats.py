@@ -4,10 +4,12 @@ How the reference runtime is set, and what it reports.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
+from headway.contracts import Json
 from headway.errors import OptionError
 from headway.options import RunOptions
 from headway.result import Result
@@ -33,6 +35,7 @@ class AsyncConfig:
         noise: The chance that a proposed label is wrong.
         target_accuracy: The held-out accuracy that ends the run, 0 to 1.
         max_seconds: The limit of the whole run, in seconds.
+        oracle_budget: Measurements that audits may take.
         stall_patience: Stale sweeps without a commit before every worker is handed the head.
         duration_timeout_factor: A rollout that takes this many times its prediction is a straggler.
         seed: Every random choice of the run depends on it.
@@ -47,6 +50,7 @@ class AsyncConfig:
     noise: float = 0.15
     target_accuracy: float = 0.98
     max_seconds: float = 20.0
+    oracle_budget: int = 400
     stall_patience: int = 150
     duration_timeout_factor: float = 3.0
     seed: int = 0
@@ -92,7 +96,11 @@ class AsyncStats:
         forced_refreshes: Workers handed the head because nothing committed.
         stragglers_checkpointed: Rollouts that overran their prediction.
         retired_workers: Worker places that gave up.
+        oracle_used: Measurements that audits took; rewards being deterministic, a second look at the
+            held-out tasks costs none.
         final_dev_accuracy: Held-out accuracy of the newest version; None when it wasn't measured.
+        final_stable_accuracy: That of the version which was promoted last, the first one's when none
+            was; None without a branch ``stable``.
         wallclock: Seconds of the run on the driver's clock.
         error: What ended the run, when it failed.
         timeline: Rollouts so far and held-out accuracy, from the start on and at each sweep.
@@ -108,19 +116,22 @@ class AsyncStats:
     forced_refreshes: int
     stragglers_checkpointed: int
     retired_workers: int
+    oracle_used: int
     final_dev_accuracy: float | None
+    final_stable_accuracy: float | None
     wallclock: float
     error: str | None
     timeline: tuple[tuple[int, float], ...]
 
     @classmethod
-    def of(cls, result: Result, *, fused: int) -> AsyncStats:
+    def of(cls, result: Result, *, fused: int, stable: float | None) -> AsyncStats:
         """
         The figures of a finished run.
 
         Args:
             result: What ``headway.run`` gave.
             fused: See the class; the result does not say which cards went together.
+            stable: The accuracy of ``result.stable_state``, which a run does not measure.
         """
         fault = result.error
         return cls(
@@ -134,11 +145,21 @@ class AsyncStats:
             forced_refreshes=result.forced_refreshes,
             stragglers_checkpointed=result.stragglers,
             retired_workers=result.retired_workers,
+            oracle_used=_audited(result.memory),
             final_dev_accuracy=result.final_reward,
+            final_stable_accuracy=stable,
             wallclock=result.wallclock,
             error=None if fault is None else f"{fault.where}: {fault.type}: {fault.message}",
             timeline=_timeline(result),
         )
+
+
+def _audited(memory: Json) -> int:
+    """
+    What the standard aggregator remembers to have spent on audits; others spend nothing.
+    """
+    held: Mapping[str, Any] = memory if isinstance(memory, Mapping) else {}
+    return int(held.get("audited", 0))
 
 
 def _timeline(result: Result) -> tuple[tuple[int, float], ...]:
