@@ -55,7 +55,14 @@ def _idle_notes(options: RunOptions) -> list[str]:
     Options that were set and mean nothing in the run's mode.
     """
     idle = {
-        "async": ("rounds", "round_size", "max_concurrency", "round_timeout", "refresh_interval"),
+        "async": (
+            "rounds",
+            "round_size",
+            "parallel",
+            "max_concurrency",
+            "round_timeout",
+            "refresh_interval",
+        ),
         # Without an alpha of its own, a policy takes the async ratio for it, in either mode.
         "sync": ("resync", "max_wait_rounds", *(() if options.alpha is None else ("async_ratio",))),
     }[options.mode]

@@ -154,8 +154,7 @@ class _Parts:
         names: dict[str, str] = {}
         distributions = [domain.distribution]
         for option, kind in PARTS.items():
-            spec = getattr(options, option)
-            more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
+            spec, more = _spec(option, options, initial)
             made[option] = registry.create(kind, spec, **more)
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
@@ -164,6 +163,18 @@ class _Parts:
         return cls(
             **made, choices=choices, names=names, distributions=tuple(d for d in distributions if d)
         )
+
+
+def _spec(option: str, options: RunOptions, initial: Artifact) -> tuple[Any, dict[str, Any]]:
+    """
+    What stands for a part, and what it is made with.
+    """
+    spec: Any = getattr(options, option)
+    if option == "sampler" and options.parallel is not None and options.mode == "sync":
+        return options.parallel, {"window": options.window}
+    if option == "ledger" and isinstance(spec, str):
+        return spec, {"initial": initial}
+    return spec, {}
 
 
 def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
@@ -258,10 +269,9 @@ def _check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
 
 def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
     if options.mode == "sync":
-        size = options.n_workers if options.round_size is None else options.round_size
         return Barrier(
             n_workers=options.at_once,
-            round_size=size,
+            round_size=options.window,
             refresh_interval=options.refresh_interval,
         )
     return LagGate(

@@ -21,6 +21,7 @@ Driver: TypeAlias = Literal["threads", "asyncio", "serial", "simulated"]
 Resync: TypeAlias = Literal["commit", "lag"]
 Bind: TypeAlias = Literal["late", "early"]
 Straggler: TypeAlias = Literal["count", "hedge", "cancel"]
+Parallel: TypeAlias = Literal["data", "ensemble"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 DRIVERS: tuple[str, ...] = get_args(Driver)
@@ -98,6 +99,12 @@ class RunOptions:
     sampler: Any = attrs.field(
         default="shuffled", metadata=_about("who chooses tasks: a name or an object")
     )
+    parallel: Parallel | None = attrs.field(
+        default=None,
+        metadata=_word(
+            "data: a round's rollouts share no task; ensemble: they share one", Parallel
+        ),
+    )
     estimator: Any = attrs.field(
         default="ewma", metadata=_about("the duration estimator: a name or an object")
     )
@@ -172,6 +179,9 @@ class RunOptions:
             if check is not None and not unset:
                 check(field.name, value)
         check_names(self.durations or {}, WORK, "kinds of work")
+        if self.parallel is not None and self.sampler != "shuffled":
+            remedy = "It is a sampler of its own: leave this or sampler out."
+            raise OptionError("parallel", self.parallel, remedy)
         if self.mode == "async" and self.driver == "serial":
             remedy = (
                 "Async mode needs a driver that can overlap: threads, asyncio or simulated; "
@@ -194,6 +204,13 @@ class RunOptions:
         if self.mode == "async" or self.max_concurrency is None:
             return self.n_workers
         return min(self.n_workers, self.max_concurrency)
+
+    @property
+    def window(self) -> int:
+        """
+        How many rollouts a round of sync mode has.
+        """
+        return self.n_workers if self.round_size is None else self.round_size
 
     @property
     def limits(self) -> Mapping[str, float]:
