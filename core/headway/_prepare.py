@@ -303,7 +303,7 @@ def _engine(
     machine = Machine(
         config,
         gate=_gate(options, parts.aggregator),
-        alpha=max(1, options.async_ratio) if options.alpha is None else options.alpha,
+        alpha=options.least_alpha if options.alpha is None else options.alpha,
         backpressure=Backpressure(
             stall_patience=options.stall_patience, carry_limit=options.carry_limit
         ),

@@ -206,6 +206,13 @@ class RunOptions:
         return min(self.n_workers, self.max_concurrency)
 
     @property
+    def least_alpha(self) -> int:
+        """
+        The lag that may come about, and so the least alpha that a guarded policy gets along with.
+        """
+        return max(1, self.async_ratio)
+
+    @property
     def window(self) -> int:
         """
         How many rollouts a round of sync mode has.

@@ -3,7 +3,7 @@
 """
 
 from headway.evolve._front import aevolve, async_evolve, evolve
-from headway.evolve._old_style import Audit, MergeReport, StepLedger, Verifier
+from headway.evolve._old_style import Audit, MergeReport, StepLedger, Verifier, old_style
 from headway.evolve._options import ProgramOptions
 from headway.evolve._program import Program
 
@@ -17,4 +17,5 @@ __all__ = [
     "aevolve",
     "async_evolve",
     "evolve",
+    "old_style",
 ]

@@ -213,6 +213,22 @@ def is_old_style(given: object) -> bool:
     return not isinstance(given, str | type) and hasattr(given, "ingest") and hasattr(given, "step")
 
 
+def old_style(given: Any, config: Any, policy: Any) -> Any:
+    """
+    An aggregator, from one of either form, or from a factory as ``made_by`` calls it.
+
+    Raises:
+        OptionError: what was given is none of these.
+    """
+    if is_old_style(given):
+        return OldStyle(given)
+    return (
+        given
+        if hasattr(given, "step") and not isinstance(given, type)
+        else made_by(given, config, policy)
+    )
+
+
 def made_by(factory: Callable[..., Any], config: Any, policy: Any) -> Any:
     """
     The aggregator that a factory makes.

@@ -22,7 +22,7 @@ from headway.strategies._keyed import (
 )
 from headway.strategies._strategy import Strategy
 
-_LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])(?:\s+|$)")
 _KEY_LENGTH = 16
 
 
