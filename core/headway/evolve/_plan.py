@@ -53,21 +53,28 @@ def plan(tasks: Iterable[Any], reward: Callable[..., Any], given: Mapping[str, A
     program = Program(
         tasks, reward, defaults={}, **{k: v for k, v in given.items() if k in _FOR_PROGRAM}
     )
-    options = _options(given)
+    options, notes = _options(given)
+    observers = _observers(given)
     registry = given.get("registry") or Registry.discover()
     options["aggregator"] = _aggregator(given, options, registry)
+    make_options(options, {})  # what cannot be used is refused before anything is warned of
+    for note in notes:
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
     return Plan(
         program=program,
         options=options,
         registry=registry,
-        observers=_observers(given),
+        observers=observers,
     )
 
 
 _FOR_PROGRAM = frozenset(PROGRAM)
 
 
-def _options(given: Mapping[str, Any]) -> dict[str, Any]:
+def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """
+    Options of a run, and what the caller is to be warned of.
+    """
     own = {here: there for there, here in RENAMED.items()}
     known = run_defaults()
     options = {own.get(name, name): value for name, value in given.items() if name in known}
@@ -81,11 +88,11 @@ def _options(given: Mapping[str, Any]) -> dict[str, Any]:
     rollouts = _same("max_rollouts", "max_iters", given)
     if rollouts is not None:
         options["max_rollouts"] = rollouts
-    check = _bound_async if options["mode"] == "async" else _bound_sync
-    check(options)
+    bound = _bound_async if options["mode"] == "async" else _bound_sync
+    notes = bound(options)
     if options.get("max_seconds") == math.inf:
         options["max_seconds"] = None
-    return options
+    return options, notes
 
 
 def _mode(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,34 +119,32 @@ def _same(option: str, other: str, given: Mapping[str, Any]) -> Any:
     return second if first is None else first
 
 
-def _bound_sync(options: dict[str, Any]) -> None:
+def _bound_sync(options: dict[str, Any]) -> list[str]:
     if options.get("max_rollouts") is None:
         options.setdefault("rounds", run_defaults()["rounds"])
+    return []
 
 
-def _bound_async(options: dict[str, Any]) -> None:
+def _bound_async(options: dict[str, Any]) -> list[str]:
     bounded = any(options.get(name) is not None for name in WORK_BUDGETS)
-    defaults = run_defaults()
+    defaults, notes = run_defaults(), list[str]()
     rounds = options.pop("rounds", defaults["rounds"])
     if options.get("max_rollouts") is None and rounds is not None:
         workers = options.get("n_workers", defaults["n_workers"])
         check_count("rounds", rounds, 1)
         check_count("n_workers", workers, 1)
         options["max_rollouts"] = rounds * workers
-        _warn(
+        notes.append(
             f"rounds={rounds} becomes max_rollouts={rounds * workers} without a round barrier: "
             f"{rounds} rounds of {workers} workers; give max_rollouts to choose another number"
         )
     if options.get("max_seconds") is None and not bounded:
         options["max_seconds"] = DEFAULT_SECONDS
-        _warn(
+        notes.append(
             f"max_seconds=None becomes {DEFAULT_SECONDS} without a round barrier; give max_seconds, "
             f"math.inf for no bound, or one of {', '.join(WORK_BUDGETS)}"
         )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=6)
+    return notes
 
 
 def _aggregator(given: Mapping[str, Any], options: dict[str, Any], registry: Registry) -> Any:

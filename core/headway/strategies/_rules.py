@@ -73,7 +73,7 @@ def _first_rules(given: Sequence[str]) -> tuple[str, ...]:
     return texts(given, "rule")
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class AppendRules(Strategy):
     """
     A list of rules, in the order in which they came; no rule twice.
@@ -188,7 +188,7 @@ def _without_doubles(rules: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class KeyedRules(Strategy):
     """
     Texts by key.

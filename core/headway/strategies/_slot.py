@@ -22,7 +22,7 @@ from headway.strategies._strategy import Strategy
 _KEY = "text"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class SingleSlot(Strategy):
     """
     One text, such as a prompt, that a proposal replaces as a whole.

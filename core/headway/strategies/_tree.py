@@ -27,7 +27,7 @@ from headway.strategies._paths import check_path, clash
 from headway.strategies._strategy import Strategy
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False)
 class FileTree(Strategy):
     """
     Text files by relative path.
