@@ -262,7 +262,7 @@ class OldStyle:
     The aggregator around an object with ``ingest(card)`` and ``step() -> list of MergeReport``.
 
     Each card is ingested once, when its first step begins, and again when it was rebased since: the
-    newer one counts.  Cards that no report names and no commit took stay open: they come back.  After
+    newer one counts.  Cards that no report names and no commit took are carried over.  After
     a step that was abandoned the object is made anew, when a factory made it; else it is handed the
     step's cards once more.
 
@@ -291,7 +291,7 @@ class OldStyle:
         finally:
             self.desk.context = None
         left = tuple(sorted(self.desk.open))
-        if left and len(left) < len(cards):
+        if left:
             yield Carry(left)
         self._seen = {number: card for number, card in self._seen.items() if number in left}
 
