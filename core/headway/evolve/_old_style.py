@@ -98,6 +98,14 @@ class Desk:
             )
         return self.context
 
+    def still_open(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """
+        Those cards of the step that are not decided, each once.
+
+        An object may well hold a card that the run has discarded as stale since.
+        """
+        return tuple(number for number in dict.fromkeys(numbers) if number in self.open)
+
     def ask(self, request: Request) -> Any:
         """
         Have the step ask for something.
@@ -136,7 +144,7 @@ class StepLedger:
             state: The state, made on ``snapshot()``.
             cards: What it is made of, as cards or numbers.
         """
-        numbers = _numbers(cards)
+        numbers = self._desk.still_open(_numbers(cards))
         head: Snapshot = self._desk.ask(Commit(Artifact(state), numbers))
         self._desk.open -= set(numbers)
         self._desk.context = attrs.evolve(self._desk.now(), head=head)
@@ -261,8 +269,8 @@ class OldStyle:
     """
     The aggregator around an object with ``ingest(card)`` and ``step() -> list of MergeReport``.
 
-    Each card is ingested once, when its first step begins, and again when it was rebased since: the
-    newer one counts.  Cards that no report names and no commit took are carried over.  After
+    Each card is ingested once, when its first step begins, and again when a rebase changed its diff:
+    the newer one counts.  Cards that no report names and no commit took are carried over.  After
     a step that was abandoned the object is made anew, when a factory made it; else it is handed the
     step's cards once more.
 
@@ -276,7 +284,7 @@ class OldStyle:
     desk: Desk = attrs.field(factory=Desk)
     make: Callable[[], Any] | None = None
     batch: int = 1
-    _seen: dict[int, Card] = attrs.field(factory=dict[int, Card], init=False)
+    _seen: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
         """
@@ -293,16 +301,16 @@ class OldStyle:
         left = tuple(sorted(self.desk.open))
         if left:
             yield Carry(left)
-        self._seen = {number: card for number, card in self._seen.items() if number in left}
+        self._seen = {number: seen for number, seen in self._seen.items() if number in left}
 
     def _decide(self, cards: Sequence[Card], context: StepContext, ask: Ask) -> list[MergeReport]:
         desk = self.desk
         desk.ask_step, desk.context = ask, context
         desk.open = {card.number for card in cards}
         for card in cards:
-            if self._seen.get(card.number) != card:
+            if self._seen.get(card.number) != card.digest:
                 self.inner.ingest(card)
-                self._seen[card.number] = card
+                self._seen[card.number] = card.digest
         return _reports(self.inner.step())
 
     def _carry_out(self, reports: Sequence[MergeReport]) -> Step:
@@ -314,7 +322,7 @@ class OldStyle:
             )
             raise ContractError(message)
         for report in sorted(reports, key=lambda r: r.outcome == "committed"):
-            cards = tuple(number for number in report.cards if number in self.desk.open)
+            cards = self.desk.still_open(report.cards)
             if report.outcome in KEPT or not (cards or report.candidate is not None):
                 continue
             if report.outcome in REASONS:
