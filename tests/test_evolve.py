@@ -70,7 +70,7 @@ def test_without_a_barrier_the_same_is_learned(driver, functions):
     """
     By either spelling; the mode is the result's.
     """
-    given = {**functions, "strategy": AppendRules(), "target_reward": 1.0, "max_rollouts": 400}
+    given = {**functions, "strategy": AppendRules(), "target_reward": 1.0, "max_rollouts": 9000}
     for front, more in [
         (evolve, {"asynchronous": True}),
         (evolve, {"mode": "async"}),

@@ -19,8 +19,8 @@ from headway.options import RunOptions
 MODES = [
     {"driver": "serial"},
     {"driver": "threads"},
-    {"driver": "asyncio", "asynchronous": True, "max_rollouts": 300},
-    {"driver": "threads", "asynchronous": True, "max_rollouts": 300},
+    {"driver": "asyncio", "asynchronous": True, "max_rollouts": 9000},
+    {"driver": "threads", "asynchronous": True, "max_rollouts": 9000},
     {"driver": "simulated", "asynchronous": True, "max_rollouts": 300},
 ]
 

@@ -224,7 +224,7 @@ def test_an_agent_may_be_an_object_or_functions(given):
         ),
         ({"reward": lambda output: None}, "It is called as reward(task, output), and too many"),
         ({"strategy": AppendRules}, "strategy='AppendRules': Give an object: put () behind"),
-        ({"strategy": None}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),
+        ({"strategy": object()}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),
         ({"initial_state": "x"}, "initial_state='x': It gives no state: 'x' is no state of"),
         ({"artifact_id": ""}, "artifact_id='': Give a name."),
         ({"seed": -1}, "seed=-1: Give a whole number of at least 0."),

@@ -19,11 +19,10 @@ from headway.evolve._calls import Given, UserCall
 from headway.evolve._files import read_value
 from headway.evolve._options import OPTION_HELP, ProgramOptions, from_text
 from headway.evolve._tasks import Items, as_task, check_apart, divided, identified
-from headway.strategies import Strategy
+from headway.strategies import AppendRules, FileTree, Strategy
 
 _FILES: Mapping[str, str] = {
     "test_tasks": "a file of tasks to be scored once, at the end",
-    "oracle_tasks": "a file of tasks that an audit is measured on as well",
     "initial_state": "a file or folder with the state to start from",
 }
 """Options whose text on the command line names a file."""
@@ -50,7 +49,8 @@ class Program(Domain):
         tasks: At least 4.  A ``Task`` has an id; of anything else see the reference.  The functions
             receive each task as it is given here.
         reward: ``reward(task, output)``: a finite number from 0 to 1.
-        strategy: What is improved, how a run sees it, and how a proposal becomes a change.
+        strategy: What is improved, how a run sees it, and how a proposal becomes a change; by default
+            ``AppendRules()``.
         agent: An object with ``run`` and ``propose``, or one that is called as ``run``.
         run: Instead of an agent's.
         propose: Instead of an agent's.
@@ -75,7 +75,7 @@ class Program(Domain):
         tasks: Iterable[Any],
         reward: Callable[..., Any],
         *,
-        strategy: Any,
+        strategy: Any = None,
         agent: Any = None,
         run: Callable[..., Any] | None = None,
         propose: Callable[..., Any] | None = None,
@@ -92,7 +92,7 @@ class Program(Domain):
         )
         self._run, self._propose = _functions(agent, run, propose)
         self._reward = UserCall.checked("reward", reward, ("task", "output"))
-        self.strategy: Any = _checked_strategy(strategy)
+        self.strategy: Any = _checked_strategy(AppendRules() if strategy is None else strategy)
         items = identified(tasks, "tasks")
         tests = {} if test_tasks is None else _side(test_tasks, items, "test_tasks")
         self._items: Items = {**items, **tests}
@@ -101,7 +101,7 @@ class Program(Domain):
         self._made: Mapping[str, Any] = {
             "tasks": tuple(items.values()),
             "reward": reward,
-            "strategy": strategy,
+            "strategy": self.strategy,
             "run": self._run.function,
             "propose": self._propose.function,
             "test_tasks": tuple(tests.values()) or None,
@@ -142,8 +142,6 @@ class Program(Domain):
             return from_text(option, given)
         path = Path(given)
         if option == "initial_state" and path.is_dir():
-            from headway.strategies import FileTree
-
             return FileTree.load(path).initial()
         return read_value(option, path)
 
