@@ -201,7 +201,7 @@ def test_parts_and_observers_may_be_written_in_a_file(study, capsys):
         ("nowhere.py:x", "nowhere.py: there is no such file. Give a file that exists"),
         ("nowhere:x", "nowhere: there is no module named 'nowhere'. Give a module that can be"),
         ("deep/study.py:progam", "has no 'progam'. Did you mean 'program'?"),
-        ("deep/study.py:zzz", "has no 'zzz'. Its domains: program, fixed."),
+        ("deep/study.py:zzz", "has no 'zzz'. Its domains: fixed, program."),
         ("deep/study.py:seven", "this is of type int, which is no domain. Name a domain, such as"),
         ("deep/study.py:gives_seven", "this is of type int, which is no domain."),
         ("deep/study.py:raises", "calling it raised KeyError: 'mine'. Mend that first."),

@@ -224,7 +224,7 @@ def _raised(place: str, error: BaseException) -> UsageError:
 
 
 def _hint(found: Any, name: str) -> str:
-    public = [known for known in vars(found) if not known.startswith("_")]
+    public = [known for known in dir(found) if not known.startswith("_")]
     domains = [known for known in public if isinstance(getattr(found, known), Domain)]
     close = suggestion(name, public)
     return close or (f" Its domains: {', '.join(domains)}." if domains else "")

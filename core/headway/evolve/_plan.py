@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -170,7 +170,7 @@ def _observers(given: Mapping[str, Any]) -> tuple[Observer | str, ...]:
     on_round = given.get("on_round")
     if on_round is not None and not callable(on_round):
         raise OptionError("on_round", on_round, "Give a function of one argument, a SweepDone.")
-    listed: tuple[Observer | str, ...] = tuple(asked)
+    listed = tuple(cast("Iterable[Observer | str]", asked))
     told = () if on_round is None else (_EachRound(on_round),)
     return (_FirstInvalid(), *told, *listed)
 

@@ -94,7 +94,7 @@ class Program(Domain):
         self._reward = UserCall.checked("reward", reward, ("task", "output"))
         self.strategy: Any = _checked_strategy(AppendRules() if strategy is None else strategy)
         items = identified(tasks, "tasks")
-        tests = {} if test_tasks is None else _side(test_tasks, items, "test_tasks")
+        tests: Items = {} if test_tasks is None else _side(test_tasks, items, "test_tasks")
         self._items: Items = {**items, **tests}
         self._splits = _splits(items, tests, self._options)
         self._initial: Json = _checked_state(self.strategy, initial_state)
@@ -323,7 +323,7 @@ def _checked_state(strategy: Any, given: Json) -> Json:
     option = "strategy" if given is None else "initial_state"
     state = strategy.initial() if given is None else given
     try:
-        getattr(strategy, "check", lambda _: None)(state)
+        getattr(strategy, "check", canonical_json)(state)
         canonical_json(state)
     except (TypeError, ValueError) as error:
         raise OptionError(option, given or strategy, f"It gives no state: {error}.") from error

@@ -5,7 +5,7 @@ From what a user calls tasks to tasks with ids, and to splits of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from headway.contracts import Task, content_digest
 from headway.errors import OptionError
@@ -35,10 +35,12 @@ def identified(tasks: Any, option: str) -> Items:
         OptionError: it is no collection of tasks, a task has no id and no JSON content, or an id
             occurs twice.
     """
-    if isinstance(tasks, str | Mapping) or not isinstance(tasks, Iterable):
+    given = cast("object", tasks)
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
         raise OptionError(option, _short(tasks), "Give a list of tasks.")
     found: dict[str, Any] = {}
-    for item in tasks:
+    several: Iterable[Any] = tasks
+    for item in several:
         number = _id(item, option)
         if number in found:
             raise OptionError(option, number, "This id occurs twice; give every task its own.")
@@ -102,7 +104,8 @@ def divided(
 
 
 def _id(item: Any, option: str) -> str:
-    own: object = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
+    mapping = isinstance(cast("object", item), Mapping)
+    own: object = item.get("id") if mapping else getattr(item, "id", None)
     if isinstance(own, str | int) and not isinstance(own, bool) and own != "":
         return str(own)
     if isinstance(item, str) and 0 < len(item) <= LONGEST_ID and item.isprintable():

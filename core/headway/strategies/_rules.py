@@ -164,10 +164,11 @@ class AppendRules(Strategy):
         """
         Refuse anything but a list of texts, none of them twice.
         """
-        if not isinstance(state, list):
+        if not isinstance(cast("object", state), list):
             message = f"{state!r} is no state of AppendRules; give a list of rules"
             raise TypeError(message)
-        if len(_without_doubles(texts(state, "rule"))) < len(cast("list[str]", state)):
+        rules = texts(state, "rule")
+        if len(_without_doubles(rules)) < len(rules):
             message = f"{state!r} holds a rule twice; leave one out"
             raise ValueError(message)
 

@@ -60,9 +60,8 @@ class Strategy(ABC):
         By default the three-way rule by key (``rebase_change``) where both are mappings, else the
         change as it is.
         """
-        if isinstance(diff, Mapping) and isinstance(state, Mapping):
-            return rebase_change(diff, cast("Mapping[str, Json]", state))
-        return diff
+        by_key = all(isinstance(cast("object", value), Mapping) for value in (diff, state))
+        return rebase_change(diff, state) if by_key else diff
 
     def keys(self, diff: Json) -> tuple[str, ...]:
         """

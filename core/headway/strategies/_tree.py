@@ -5,7 +5,7 @@ A strategy for a folder of text files, such as a skill.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self, cast
@@ -172,7 +172,7 @@ class FileTree(Strategy):
 
 
 @contextmanager
-def _temporary(state: Mapping[str, str]) -> Iterator[Path]:
+def _temporary(state: Mapping[str, str]) -> Generator[Path]:
     from tempfile import TemporaryDirectory  # costs, and only folders need it
 
     # What a hanging process holds open must not cost the rollout its result.
