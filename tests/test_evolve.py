@@ -372,6 +372,15 @@ def test_options_that_cannot_be_used_are_refused(given, told):
     assert told in str(caught.value)
 
 
+def test_who_asks_for_no_barrier_gets_none():
+    """
+    ``async_evolve`` has no other mode.
+    """
+    for given in ({"asynchronous": False}, {"mode": "sync"}):
+        with pytest.raises(OptionError, match="asynchronous"):
+            async_evolve(TASKS, reward, **parts(), **given)
+
+
 def test_a_name_that_nobody_offers_is_refused():
     """
     As everywhere.

@@ -21,7 +21,7 @@ def test_no_path_leaves_the_folder(path):
     with pytest.raises(ValueError, match="path"):
         check_path(path)
     with pytest.raises(ValueError, match="path"):
-        FileTree(files_at_start={path: ""})
+        FileTree({path: ""})
     with pytest.raises(ValueError, match="path"):
         FileTree().to_diff({path: "x"}, {})
     with pytest.raises(ValueError, match="path"):
@@ -94,7 +94,7 @@ def test_a_run_may_receive_a_real_folder_which_is_gone_afterwards():
     """
     Also when the run raises; what was edited in it is the proposal.
     """
-    tree = FileTree(files_at_start={"a.txt": "1", "b/c.txt": "2"}, as_folder=True)
+    tree = FileTree({"a.txt": "1", "b/c.txt": "2"}, as_folder=True)
     state = tree.initial()
     with tree.rendering(state) as folder:
         assert "2" == (folder / "b" / "c.txt").read_text()
@@ -115,7 +115,7 @@ def test_a_folder_as_it_was_is_no_proposal():
     """
     Files of ignored names are none that somebody removed.
     """
-    tree = FileTree(files_at_start={"a.txt": "1", "x.pyc": "old"}, as_folder=True)
+    tree = FileTree({"a.txt": "1", "x.pyc": "old"}, as_folder=True)
     with tree.rendering(tree.initial()) as folder:
         assert tree.to_diff(folder, tree.initial()) is None
 

@@ -163,7 +163,7 @@ def test_a_rule_is_proposed_as_a_text_or_several():
     """
     None is left when all are there already.
     """
-    strategy = AppendRules(rules=["Be brief"])
+    strategy = AppendRules(["Be brief"])
     state = strategy.initial()
 
     assert {"add": ["Ask"]} == strategy.to_diff(" Ask ", state)
@@ -247,12 +247,12 @@ def test_a_proposal_that_means_nothing_is_refused(strategy, proposal, told):
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda: AppendRules(rules=["a", 1]), "rule 1 is of type int"),
+        (lambda: AppendRules(["a", 1]), "rule 1 is of type int"),
         (lambda: AppendRules(template="x"), "template='x': Write {} where"),
-        (lambda: KeyedRules(rules={"a": None}), "leave a key without a text out"),
+        (lambda: KeyedRules({"a": None}), "leave a key without a text out"),
         (lambda: KeyedRules(conflict="ours"), "conflict='ours': Give one of theirs, mine."),
         (lambda: SingleSlot(3), "3 is of type int; give a text"),
-        (lambda: FileTree(files_at_start={"a": "", "a/b": ""}), "both a file and a folder"),
+        (lambda: FileTree({"a": "", "a/b": ""}), "both a file and a folder"),
     ],
 )
 def test_a_strategy_refuses_what_it_cannot_start_with(make, told):

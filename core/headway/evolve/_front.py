@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Unpack
 
+from headway.errors import OptionError
 from headway.evolve._arguments import EvolveArguments, signature
 from headway.evolve._plan import Plan, plan
 from headway.result import Result
@@ -49,9 +50,11 @@ def async_evolve(
         UsageError: an option, a name, a task or a function can't be used; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
     """
-    # A mapping of the same keys: a TypedDict cannot be made from another one and one key more.
-    given: Mapping[str, Any] = {**options, "asynchronous": options.get("asynchronous", True)}
-    return _run(plan(tasks, reward, given))
+    asked = options.get("asynchronous", True)
+    if asked is not True:
+        raise OptionError("asynchronous", asked, "Call evolve for a run in rounds.")
+    options["asynchronous"] = True
+    return _run(plan(tasks, reward, options))
 
 
 async def aevolve(

@@ -92,7 +92,7 @@ class AppendRules(Strategy):
         ValueError: a rule is empty, or the template has no ``{}``.
     """
 
-    rules: Sequence[str] = attrs.field(default=(), converter=_first_rules)
+    rules: Sequence[str] = attrs.field(default=(), converter=_first_rules, kw_only=False)
     template: str = "- {}"
 
     def __attrs_post_init__(self) -> None:
@@ -208,7 +208,7 @@ class KeyedRules(Strategy):
         ValueError: a key is empty.
     """
 
-    rules: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    rules: Mapping[str, str] = attrs.field(factory=dict[str, str], kw_only=False)
     conflict: Conflict = attrs.field(default="theirs", converter=as_conflict)
 
     def __attrs_post_init__(self) -> None:

@@ -39,7 +39,7 @@ class FileTree(Strategy):
     and return it.  Changes to different files can be merged together.
 
     Args:
-        files_at_start: The files to start with, by path; ``load`` reads them from a folder.
+        texts: The files to start with, by path; ``load`` reads them from a folder.
         as_folder: Whether a run receives a folder.
         ignore: Names that are no part of the tree, as patterns.
         conflict: As of ``KeyedRules``, file by file.
@@ -50,13 +50,13 @@ class FileTree(Strategy):
         ValueError: a path is absolute or leaves the folder, or is both a file and a folder.
     """
 
-    files_at_start: Mapping[str, str] = attrs.field(factory=dict[str, str])
+    texts: Mapping[str, str] = attrs.field(factory=dict[str, str], kw_only=False)
     as_folder: bool = False
     ignore: Sequence[str] = IGNORED
     conflict: Conflict = attrs.field(default="theirs", converter=as_conflict)
 
     def __attrs_post_init__(self) -> None:
-        self.check(dict(self.files_at_start))
+        self.check(dict(self.texts))
 
     @classmethod
     def load(
@@ -74,7 +74,7 @@ class FileTree(Strategy):
             UsageError: there is no such folder, a file in it is no UTF-8 text, or a link leads out.
         """
         found = read_folder(folder, ignore)
-        return cls(files_at_start=found, as_folder=as_folder, ignore=ignore, conflict=conflict)
+        return cls(found, as_folder=as_folder, ignore=ignore, conflict=conflict)
 
     def write(self, state: Json, folder: str | os.PathLike[str]) -> None:
         """
@@ -92,7 +92,7 @@ class FileTree(Strategy):
         """
         The files to start with.
         """
-        return dict(self.files_at_start)
+        return dict(self.texts)
 
     def render(self, state: Json) -> dict[str, str]:
         """
