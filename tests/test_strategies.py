@@ -201,7 +201,7 @@ def test_one_text_is_replaced_as_a_whole():
     assert "Answer briefly." == slot.apply("Answer.", diff)
     assert slot.to_diff("Answer.", "Answer.") is None
     assert ("text",) == slot.keys(diff)
-    assert {"text.txt": "Answer.\n"} == slot.files("Answer.")
+    assert {"text.txt": "Answer."} == slot.files("Answer.")
 
 
 def test_a_text_made_for_an_older_one_stays_an_alternative():

@@ -176,7 +176,7 @@ class AppendRules(Strategy):
         """
         The rendered rules.
         """
-        return {"rules.md": f"{self.render(state)}\n" if state else ""}
+        return {"rules.md": self.render(state)}
 
 
 def _without_doubles(rules: Iterable[str]) -> list[str]:

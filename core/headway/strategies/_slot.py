@@ -89,4 +89,4 @@ class SingleSlot(Strategy):
         """
         The text as one file.
         """
-        return {"text.txt": state if state.endswith("\n") else f"{state}\n"}
+        return {"text.txt": self.render(state)}
