@@ -130,9 +130,10 @@ def rebase_change(
     Raises:
         TypeError: the diff is no change by key.
 
-    >>> rebase_change({"set": {"a": "2"}, "was": {"a": mark("1")}}, {"a": "1", "b": "new"})["set"]
-    {'a': '2'}
-    >>> rebase_change({"set": {"a": "2"}, "was": {"a": mark("1")}}, {"a": "3"}) is None
+    >>> mine = change({"a": "2"}, {"a": "1"})
+    >>> rebase_change(mine, {"a": "1", "b": "new"}) == mine
+    True
+    >>> rebase_change(mine, {"a": "3"}) is None
     True
     """
     read = parsed(diff)
