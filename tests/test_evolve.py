@@ -300,6 +300,11 @@ def test_what_has_no_meaning_without_a_barrier_is_warned_of():
     assert sorted(given) == sorted(text.split("=")[0] for text in told)
     assert all("has no meaning in async mode" in text for text in told)
 
+    _, told = told_while(lambda: quick(max_rollouts=10, parallel=Always("t0")))
+    assert ["parallel=Always has no meaning in async mode and is ignored"] == [
+        text.split(";")[0] for text in told
+    ]
+
 
 def test_an_alpha_below_the_lag_budget_is_warned_of():
     """

@@ -222,6 +222,10 @@ def test_an_agent_may_be_an_object_or_functions(given):
             {"propose": lambda r, t, output: None},
             "It is called as propose(rendered, task, output, reward), and too many",
         ),
+        (
+            {"reward": lambda output, task: 1},
+            "It is called as reward(task, output), and its parameters stand in another order.",
+        ),
         ({"reward": lambda output: None}, "It is called as reward(task, output), and too many"),
         ({"strategy": AppendRules}, "strategy='AppendRules': Give an object: put () behind"),
         ({"strategy": object()}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),

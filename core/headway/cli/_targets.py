@@ -200,7 +200,10 @@ def _module_of_file(path: Path) -> ModuleType:
         raise UsageError(f"{path}: there is no such file. {remedy}")
     _importable(str(path.parent.resolve()))
     name = f"_headway_file_{path.stem}"
-    spec = spec_from_file_location(name, path)
+    loaded = sys.modules.get(name)
+    if loaded is not None and loaded.__file__ == str(path.resolve()):
+        return loaded  # a domain and a part of one file share what that file keeps
+    spec = spec_from_file_location(name, path.resolve())
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: this is no file of Python code. Give one that ends in .py.")
     module = sys.modules[name] = module_from_spec(spec)  # dataclasses look their module up

@@ -126,7 +126,7 @@ def _wants(
 ) -> tuple[str, ...]:
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some built-in callables have no signature; the call itself will tell
+    except (TypeError, ValueError):  # some callables have no signature; the call itself will tell
         return ()
     named = {
         name
@@ -136,6 +136,7 @@ def _wants(
     wants = tuple(name for name in BY_NAME if name in named)
     try:
         signature.bind(*arguments, **dict.fromkeys(wants))
+        _check_order(signature, arguments)
     except TypeError as error:
         called = f"{_name(function)}{signature}"
         remedy = (
@@ -144,6 +145,19 @@ def _wants(
         )
         raise OptionError(option, called, remedy) from None
     return wants
+
+
+def _check_order(signature: inspect.Signature, arguments: Sequence[str]) -> None:
+    """
+    Refuse the right names in another order, which a call would mix up without a word.
+
+    Raises:
+        TypeError: that is how they stand.
+    """
+    first = tuple(signature.parameters)[: len(arguments)]
+    if first != tuple(arguments) and sorted(first) == sorted(arguments):
+        message = "its parameters stand in another order"
+        raise TypeError(message)
 
 
 def _name(function: object) -> str:

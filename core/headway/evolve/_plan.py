@@ -80,16 +80,11 @@ def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     options = {own.get(name, name): value for name, value in given.items() if name in known}
     options |= _mode(given)
     options["driver"] = given.get("driver") or "threads"
-    if not isinstance(options.get("parallel"), str | None):
-        if "sampler" in options:
-            remedy = "sampler is given as well: leave one of them out."
-            raise OptionError("parallel", options["parallel"], remedy)
-        options["sampler"] = options.pop("parallel")
     rollouts = _same("max_rollouts", "max_iters", given)
     if rollouts is not None:
         options["max_rollouts"] = rollouts
     bound = _bound_async if options["mode"] == "async" else _bound_sync
-    notes = bound(options)
+    notes = [*_parallel(options), *bound(options)]
     if options.get("max_seconds") == math.inf:
         options["max_seconds"] = None
     return options, notes
@@ -117,6 +112,22 @@ def _same(option: str, other: str, given: Mapping[str, Any]) -> Any:
         remedy = f"It is another name of {option}, which is {first!r}: give one of them."
         raise OptionError(other, second, remedy)
     return second if first is None else first
+
+
+def _parallel(options: dict[str, Any]) -> list[str]:
+    """
+    Take an object under ``parallel`` for a sampler.
+    """
+    if isinstance(options.get("parallel"), str | None):
+        return []
+    sampler = options.pop("parallel")
+    if options["mode"] == "async":
+        who = type(sampler).__qualname__
+        return [f"parallel={who} has no meaning in async mode and is ignored; sampler has one"]
+    if "sampler" in options:
+        raise OptionError("parallel", sampler, "sampler is given as well: leave one of them out.")
+    options["sampler"] = sampler
+    return []
 
 
 def _bound_sync(options: dict[str, Any]) -> list[str]:

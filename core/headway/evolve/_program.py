@@ -221,7 +221,8 @@ class Program(Domain):
         """
         The strategy's ``keys``.
         """
-        return tuple(self._optional("keys")(diff))
+        found: tuple[str, ...] = self._optional("keys")(diff)
+        return found
 
     def contract_breaking(self, diff: Json) -> bool:
         """
@@ -321,12 +322,13 @@ def _checked_strategy(strategy: Any) -> Any:
 
 def _checked_state(strategy: Any, given: Json) -> Json:
     option = "strategy" if given is None else "initial_state"
-    state = strategy.initial() if given is None else given
     try:
+        state = strategy.initial() if given is None else given
         getattr(strategy, "check", canonical_json)(state)
         canonical_json(state)
     except (TypeError, ValueError) as error:
-        raise OptionError(option, given or strategy, f"It gives no state: {error}.") from error
+        value = strategy if given is None else given
+        raise OptionError(option, value, f"It gives no state: {error}.") from error
     return state
 
 
