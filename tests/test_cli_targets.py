@@ -279,3 +279,13 @@ def test_a_distribution_comes_before_a_module(study, install, capsys):
 
     assert 0 == main(["run", "mystudy2:fixed", "--out", "out"])
     assert "mystudy2:fixed: held-out reward" in capsys.readouterr().out
+
+
+def test_modes_of_a_script_are_compared(study):
+    """
+    ``headway compare`` takes the same places.
+    """
+    arguments = "compare deep/study.py:program --seeds 0-1 --driver simulated --max-rollouts 20"
+
+    assert 0 == main([*arguments.split(), "--out", "out"])
+    assert "sync" in (study / "out" / "table.md").read_text()

@@ -22,7 +22,7 @@ from hints import (
     run_awaited,
 )
 
-from headway import AppendRules, Task, aevolve, async_evolve, evolve
+from headway import AppendRules, Task, aevolve, async_evolve, charge, evolve
 from headway.contracts import SweepDone
 from headway.durations import Constant
 from headway.errors import OptionError, UnknownNameError, UsageError
@@ -224,7 +224,7 @@ def test_the_run_ends_when_no_reward_is_valid():
     assert ("error", 3) == (result.stop_reason, result.rollouts)
     assert {"invalid": 3} == {k: v for k, v in result.completions.items() if v}
     assert "the reward 2 is not within [0, 1]" == result.error.message
-    assert 1 == len(told)
+    assert 1 == len([text for text in told if "it counts as invalid" in text])
 
 
 def test_the_run_ends_when_the_baseline_cannot_be_measured():
@@ -272,6 +272,8 @@ def test_rounds_and_time_are_said_to_become_something_else():
         ({"max_rollouts": 10}, []),
         ({"max_iters": 10}, []),
         ({"max_calls": 500}, ["rounds"]),
+        ({"max_tokens": 500, "tokens_per_call": 1}, ["rounds"]),
+        ({"max_cost": 500.0, "cost_per_call": 1.0}, ["rounds"]),
         ({"max_seconds": 5.0}, ["rounds"]),
         ({"max_seconds": math.inf}, ["rounds"]),
         ({"rounds": 2}, ["rounds", "max_seconds"]),
@@ -458,7 +460,12 @@ def tasks_of_rounds(**more):
         return "wrong"
 
     result = evolve(
-        TASKS, lambda *_: 0.5, **parts(run=look, propose=lambda *_: None), rounds=5, **more
+        TASKS,
+        lambda *_: 0.5,
+        **parts(run=look, propose=lambda *_: None),
+        rounds=5,
+        deterministic=False,
+        **more,
     )
     names = [task for _, task in sorted(set(seen))]
     size = result.rollouts // 5
@@ -498,3 +505,45 @@ def test_the_result_says_which_tasks_were_held_out():
     assert {t.id for t in TASKS} == {*split["train"], *split["held_out"]}
     assert ("x",) == split["test"]
     assert 8 == len(split["held_out"])
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_what_each_function_charges_is_counted(driver):
+    """
+    Also on the thread of a plain reward beside an awaited run.
+    """
+
+    async def spend(rendered, task):
+        charge(tokens=1)
+        return run(rendered, task)
+
+    def score(task, output):
+        charge(tokens=10)
+        return 0.5
+
+    def suggest(rendered, task, output, reward):
+        charge(tokens=100)
+
+    result = evolve(TASKS, score, **parts(run=spend, propose=suggest), driver=driver, rounds=2)
+    calls = {kind: count for kind, count in result.calls.items() if count}
+    tried = sum(calls.values()) - calls["propose"]
+
+    assert 11 * tried + 100 * calls["propose"] == result.usage.tokens
+
+
+def test_whether_rewards_are_noisy_is_found_out():
+    """
+    Unless the caller says so.
+    """
+
+    def noisy(task, output, rng):
+        return rng.random()
+
+    found = {
+        (score, given): evolve(
+            TASKS, score, **parts(), driver="serial", rounds=1, deterministic=given
+        ).deterministic
+        for score, given in [(reward, None), (reward, True), (reward, False), (noisy, None)]
+    }
+
+    assert ["assumed", "declared", "noisy", "noisy"] == list(found.values())

@@ -87,10 +87,10 @@ def _about(name: str) -> str:
 
 
 def _options(name: str) -> Mapping[str, str]:
-    from headway.cli._targets import describe_options, in_a_file, in_a_module
+    from headway.cli._targets import describe_options, registered
 
     registry = Registry.discover()
-    if in_a_file(name) or in_a_module(name, registry):
+    if registered(name, registry) is None:
         return describe_options(name)
     domain: Domain = registry.create("domain", name)
     return domain.options

@@ -25,8 +25,7 @@ from headway.cli._flags import add_flags, flag_of
 from headway.cli._output import PARENT, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
-from headway.cli._targets import in_a_file, in_a_module, load_domain, observer, with_parts
-from headway.contracts import Domain
+from headway.cli._targets import make_domain, observer, registered, with_parts
 from headway.drivers import Interrupt
 from headway.options import RunOptions, make_options
 from headway.registry import Registry
@@ -137,13 +136,8 @@ class Study:
 def _study(args: argparse.Namespace) -> Study:
     settings = gather(args)
     registry = Registry.discover()
-    written = in_a_file(settings.name) or in_a_module(settings.name, registry)
     with settings.naming_domain():
-        domain: Domain = (
-            load_domain(settings.name, settings.domain)
-            if written
-            else registry.create("domain", settings.name, **settings.domain)
-        )
+        domain = make_domain(settings.name, settings.domain, registry)
     with settings.naming():
         options = with_parts(make_options(settings.options, domain.defaults), registry)
         display = progress(sys.stderr, options)
@@ -152,7 +146,7 @@ def _study(args: argparse.Namespace) -> Study:
             options,
             registry=registry,
             observers=(display, *map(observer, settings.observers)),
-            domain_name=None if written else settings.name,
+            domain_name=registered(settings.name, registry),
         )
     check_files(domain.render(prepared.started.head.artifact.value))
     folder = claim(args.out, name=settings.name, seed=options.seed)

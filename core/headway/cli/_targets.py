@@ -46,6 +46,27 @@ def in_a_module(spec: str, registry: Registry) -> bool:
     return dotted and normalized(left) not in registry.distributions()
 
 
+def make_domain(spec: str, options: Mapping[str, Any], registry: Registry) -> Domain:
+    """
+    The domain that a name stands for, or the one that is written where the text says.
+
+    Raises:
+        UsageError: there is none, or an option cannot be used.
+        PluginError: a plug-in that was asked for can't be loaded.
+    """
+    if registered(spec, registry) is None:
+        return load_domain(spec, options)
+    domain: Domain = registry.create("domain", spec, **options)
+    return domain
+
+
+def registered(spec: str, registry: Registry) -> str | None:
+    """
+    The text itself, when it is a name that the registry knows about; else None.
+    """
+    return None if in_a_file(spec) or in_a_module(spec, registry) else spec
+
+
 def load(spec: str) -> Any:
     """
     What ``FILE.py:ATTRIBUTE`` or ``MODULE:ATTRIBUTE`` names.

@@ -89,9 +89,14 @@ class EvolveArguments(TypedDict, total=False):
     max_rollouts: int | None
     max_iters: int | None
     max_calls: int | None
+    max_tokens: int | None
+    max_cost: float | None
+    tokens_per_call: int | None
+    cost_per_call: float | None
     max_seconds: float | None
     target_reward: float | None
     patience: int | None
+    deterministic: bool | None
     self_verify: bool
     stall_patience: int
     shutdown_grace: float

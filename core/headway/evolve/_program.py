@@ -67,6 +67,7 @@ class Program(Domain):
     """
 
     name = "artifact"
+    deterministic: bool | None = None
     options: ClassVar[Mapping[str, str]] = {**OPTION_HELP, **_FILES}
     defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 60}
 
