@@ -295,12 +295,21 @@ def test_what_has_no_meaning_without_a_barrier_is_warned_of():
     """
     One warning each; the run goes on.
     """
-    given = {"parallel": "data", "round_size": 3}
+    given = {
+        "parallel": "data",
+        "round_size": 3,
+        "max_concurrency": 2,
+        "round_timeout": 5.0,
+        "refresh_interval": 2,
+    }
     result, told = told_while(lambda: quick(max_rollouts=10, **given))
 
     assert "max_iters" == result.stop_reason
     assert sorted(given) == sorted(text.split("=")[0] for text in told)
     assert all("has no meaning in async mode" in text for text in told)
+    assert ["rollout_timeout" in text for text in told] == [
+        text.startswith("round_timeout=") for text in told
+    ]
 
     _, told = told_while(lambda: quick(max_rollouts=10, parallel=Always("t0")))
     assert ["parallel=Always has no meaning in async mode and is ignored"] == [

@@ -14,7 +14,7 @@ import attrs
 from headway.contracts import Json, Observer, SweepDone
 from headway.durations import Law
 from headway.evolve._options import ProgramOptions
-from headway.options import Bind, Driver, Mode, Resync, RunOptions
+from headway.options import Bind, Driver, Mode, Resync, RunOptions, Straggler
 from headway.registry import Registry
 
 RENAMED: Mapping[str, str] = MappingProxyType(
@@ -100,6 +100,7 @@ class EvolveArguments(TypedDict, total=False):
     self_verify: bool
     stall_patience: int
     shutdown_grace: float
+    straggler: Straggler
     straggler_factor: float
     max_worker_errors: int
     max_proposal_bytes: int
@@ -108,6 +109,9 @@ class EvolveArguments(TypedDict, total=False):
     final_draws: int
     rounds: int | None
     round_size: int | None
+    max_concurrency: int | None
+    round_timeout: float | None
+    refresh_interval: int
     validate: bool
     on_round: Callable[[SweepDone], None] | None
     observers: Iterable[Observer | str]
