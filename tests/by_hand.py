@@ -87,7 +87,9 @@ class Hand:
         """
         running = {call.id for call in self.machine.running_calls}
         return [
-            c for n, c in self.runs.items() if c.kind == kind and (n in running or kind == "commit")
+            c
+            for n, c in self.runs.items()
+            if c.kind == kind and (n in running or kind in ("commit", "promote"))
         ]
 
     def done(self, kind, value, place=0):

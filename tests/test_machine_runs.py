@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from headway import Commit, Consume, Measure, Outcome, run
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import CardDecided, RunFinished, TicketEnded
 from headway.durations import Constant, LogNormal, Pareto
 from headway.testing._toy import ToyDomain

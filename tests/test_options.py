@@ -43,6 +43,8 @@ MAY_BE_ZERO = {
     "alpha",
     "max_wait_rounds",
     "carry_limit",
+    "oracle_budget",
+    "blast_radius",
     "shutdown_grace",
 }
 
@@ -72,7 +74,9 @@ def test_a_count_is_a_whole_number(name, value):
     """
     Nothing else passes for one.
     """
-    with pytest.raises(OptionError, match=rf"^{name}=.*: Give a whole number of at least [01]\.$"):
+    with pytest.raises(
+        OptionError, match=rf"^{name}=.*: Give a whole number (of at least [01]|from 1 to 3)\.$"
+    ):
         RunOptions(**{name: value})
 
 

@@ -10,7 +10,7 @@ from by_hand import FAULT, HEAD, Hand, Optimizer, artifact, proposal
 from headway import Backpressure, Commit, Consume, LagGate, Measure, Snapshot, run
 from headway.builtins._policies import Full, Guarded
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import Carry, Committed, HeadMoved, Outcome, SweepDone
 from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.durations import Constant

@@ -6,24 +6,41 @@ from __future__ import annotations
 
 import random
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.builtins._standard import StandardAggregator, better, conflict_free
+from headway.builtins.standard import (
+    Audit,
+    BetterDelta,
+    Confirmed,
+    Sequential,
+    StandardAggregator,
+    Union,
+)
+from headway.builtins.standard._audit import learnt, priority
 from headway.contracts import (
+    KEEP,
     Artifact,
     Card,
     Carry,
     Commit,
+    Compare,
+    Comparison,
     Consume,
     Measure,
+    Promote,
+    Removal,
     Snapshot,
     StepContext,
+    TrialTerms,
+    canonical_json,
     content_digest,
     touch_common,
 )
 from headway.errors import OptionError
+from headway.keyed import keyed_unit
 
 HELD_OUT = ("t0", "t1", "t2")
 
@@ -41,35 +58,71 @@ def combine(artifact, *diffs):
     return Artifact(state)
 
 
+def context(**more):
+    """
+    What a step is told, with a head of version 3.
+    """
+    fixed = {
+        "head": Snapshot(3, Artifact({})),
+        "memory": None,
+        "held_out": HELD_OUT,
+        "deterministic": True,
+        "quiet": False,
+        "rng": random.Random(0),
+        "step": 1,
+        "combine": combine,
+    }
+    return StepContext(**fixed | more)
+
+
+def comparison(means):
+    """
+    The answer to a comparison with the first.
+    """
+    better = tuple(n for n, mean in enumerate(means[1:]) if mean > means[0])
+    best = max(better, key=lambda n: (means[n + 1], -n), default=None)
+    return Comparison(best=best, better=better)
+
+
+def played(cards, score, about, **options):
+    """
+    All that a step asks for, and the memory that it leaves; a commit makes the next version.
+    """
+    step, answer = StandardAggregator(**options).step(cards, about), None
+    asked, memory, version = [], about.memory, about.head.version
+    try:
+        while True:
+            request = step.send(answer)
+            answer = None
+            if isinstance(request, Compare):
+                scored = Measure((request.reference, *request.candidates), request.tasks)
+                asked.append(scored)
+                answer = comparison([sum(score(c.value, scored)) for c in scored.candidates])
+                continue
+            asked.append(request)
+            if isinstance(request, Measure):
+                answer = tuple(tuple(score(c.value, request)) for c in request.candidates)
+            elif isinstance(request, Commit):
+                version += 1
+                memory, answer = request.memory, Snapshot(version, request.candidate)
+    except StopIteration as stop:
+        return asked, memory if stop.value is None else stop.value
+
+
 def play(cards, score, *, head=None, deterministic=True, quiet=False, **options):
     """
     What a step asks for beside its measurements, and those; the sum of a state's values decides.
     """
-    context = StepContext(
-        head=Snapshot(3, Artifact(head or {})),
-        memory=None,
-        held_out=HELD_OUT,
-        deterministic=deterministic,
-        quiet=quiet,
-        rng=random.Random(0),
-        step=1,
-        combine=combine,
+    about = context(
+        head=Snapshot(3, Artifact(head or {})), deterministic=deterministic, quiet=quiet
     )
-    step, answer = StandardAggregator(**options).step(cards, context), None
-    asked: list[Commit | Consume] = []
-    measured: list[Measure] = []
-    try:
-        while True:
-            request = step.send(answer)
-            if isinstance(request, Measure):
-                measured.append(request)
-                answer = tuple(tuple(score(c.value, request)) for c in request.candidates)
-                continue
-            asked.append(request)
-            committed = isinstance(request, Commit)
-            answer = Snapshot(4, request.candidate) if committed else None
-    except StopIteration:
-        return asked, measured
+    asked, _ = played(cards, score, about, **options)
+    others = [
+        attrs.evolve(request, memory=KEEP) if isinstance(request, Commit) else request
+        for request in asked
+        if not isinstance(request, Measure)
+    ]
+    return others, [request for request in asked if isinstance(request, Measure)]
 
 
 def total(state, request):
@@ -106,7 +159,7 @@ def test_cards_without_a_common_key_are_merged_together():
     """
     cards = [card(2), card(0), card(1)]
 
-    assert ((cards[1], cards[2], cards[0]), ()) == conflict_free(cards)
+    assert ((cards[1], cards[2], cards[0]), ()) == BetterDelta().resolve(cards)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +178,7 @@ def test_of_contradictory_cards_the_better_stays(deltas, expected):
     By its own delta, unknown ones counting as none; on a tie the older one.
     """
     cards = [card(n, {"k": n}, delta=delta) for n, delta in enumerate(deltas)]
-    kept, rest = conflict_free(cards)
+    kept, rest = BetterDelta().resolve(cards)
 
     assert ([expected], [1 - expected]) == ([c.number for c in kept], [c.number for c in rest])
 
@@ -140,7 +193,7 @@ def test_a_card_that_touches_everything_contradicts_every_other(order):
     for given_deltas in deltas:
         keys = [("*",), ("a",), ("b",)]
         cards = [card(n, keys=keys[n], delta=given_deltas[n]) for n in order]
-        outcomes.append([c.number for c in conflict_free(cards)[0]])
+        outcomes.append([c.number for c in BetterDelta().resolve(cards)[0]])
 
     assert [[0], [1, 2]] == outcomes
 
@@ -159,7 +212,7 @@ def test_kept_cards_touch_nothing_in_common_and_nobody_goes_without_a_reason(dra
     Pairwise; each one that goes contradicts a kept one that is at least as good.
     """
     cards = [card(n, keys=tuple(sorted(k)), delta=d) for n, (k, d) in enumerate(drawn)]
-    kept, rest = conflict_free(cards)
+    kept, rest = BetterDelta().resolve(cards)
 
     assert cards == sorted([*kept, *rest], key=lambda c: c.number)
     for n, one in enumerate(kept):
@@ -179,6 +232,29 @@ def test_the_best_is_committed_and_what_else_helps_is_carried_over():
     assert [Carry((0, 3)), Commit(Artifact({"c": 2}), (2,))] == asked
     assert [5] == [len(request.candidates) for request in measured]
     assert {(HELD_OUT, 1)} == {(request.tasks, request.draws) for request in measured}
+
+
+def test_an_acceptance_that_wants_figures_gets_them():
+    """
+    Who is better is found out early only where that is enough.
+    """
+
+    class Choosy(Sequential):
+        def trial(self, terms):
+            return Figures()
+
+    class Figures:
+        opening = cycles = 1
+        seen, mean, verdict = 0, 0.0, "undecided"
+
+        def add(self, differences):
+            self.seen, self.mean = 1, sum(differences) / len(differences)
+            self.verdict = "accept" if self.mean >= 2 else "reject"
+
+    cards = [card(0, {"a": 1}), card(1, {"b": 2})]
+    asked, _ = play(cards, total, acceptance=Choosy())
+
+    assert [Commit(Artifact({"b": 2}), (1,))] == asked
 
 
 def test_what_was_carried_is_merged():
@@ -221,6 +297,17 @@ def test_the_last_step_leaves_nothing_that_helps():
         Commit(Artifact({"c": 2, "a": 1, "d": 1}), (3,)),
     ] == asked
     assert Artifact({"c": 2}) == measured[1].candidates[0]
+
+
+def test_a_tournament_tries_the_members_of_the_union_alone_too():
+    """
+    Measured together, and the best is committed: here the union.
+    """
+    cards = [card(0, {"a": 1}, carried=True), card(1, {"b": 1}, carried=True)]
+    asked, measured = play(cards, total, fusion=Union(tournament=True))
+
+    assert [Commit(Artifact({"a": 1, "b": 1}), (0, 1))] == asked
+    assert [4] == [len(request.candidates) for request in measured]
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
@@ -283,86 +370,467 @@ def test_a_card_is_applied_to_its_own_parent():
     assert 1 == len(measured)
 
 
-def noisy(gain, spread):
+# ---------------------------------------------------------------------- noisy rewards
+
+
+TASKS = tuple(f"t{n}" for n in range(20))
+
+
+def noisy(rate, seed=0):
     """
-    Scores whose paired differences to the head's have this mean, and swing by ``spread``.
+    Scores of coins: each draw of a state is 1 with the probability ``rate`` of the state.
     """
 
     def score(state, request):
-        swing = [spread, -spread] * (len(request.tasks) * request.draws // 2)
-        return [gain * bool(state) + s * bool(state) + 0.5 for s in swing]
+        draws = range(request.first, request.first + request.draws)
+        return [
+            float(keyed_unit(seed, canonical_json(state), task, draw) < rate(state))
+            for task in request.tasks
+            for draw in draws
+        ]
 
     return score
 
 
-def test_noisy_scores_are_compared_pair_by_pair():
-    """
-    A gain that stands out of its own spread is committed, one that does not is left.
-    """
-    cards = [card(0)]
-    clear, measured = play(cards, noisy(0.1, 0.01), deterministic=False)
-    faint, _ = play(cards, noisy(0.01, 0.1), deterministic=False)
-
-    assert [Commit(Artifact({"k0": 1}), (0,))] == clear
-    assert [] == faint
-    assert [4] == [request.draws for request in measured]
+def helps(state):
+    return 0.8 if state.get("good") else 0.5
 
 
-def test_the_level_says_how_sure_a_commit_must_be():
-    """
-    The same scores pass at a loose level and fail at a strict one.
-    """
-    scores, cards = noisy(0.05, 0.1), [card(0)]
-    loose, measured = play(cards, scores, deterministic=False, draws=2, accept_level=0.2)
-    strict, _ = play(cards, scores, deterministic=False, draws=2, accept_level=0.01)
+def about_noise(**more):
+    return context(held_out=TASKS, deterministic=False, **more)
 
-    assert [1, 0] == [len(loose), len(strict)]
-    assert [2] == [request.draws for request in measured]
+
+def measures(asked):
+    return [request for request in asked if isinstance(request, Measure)]
+
+
+def commits(asked):
+    return [request for request in asked if isinstance(request, Commit)]
+
+
+def test_draws_are_taken_cycle_by_cycle_until_enough_is_known():
+    """
+    A clear gain needs few of the draws that a test may take, and a useless card is given up.
+    """
+    good, bad = card(0, {"good": 1}), card(1, {"bad": 1})
+    taken, _ = played([good], noisy(helps), about_noise(), acceptance=Sequential(max_draws=40))
+    left, _ = played([bad], noisy(helps), about_noise(), acceptance=Sequential(max_draws=40))
+
+    assert [(0,)] == [request.cards for request in commits(taken)]
+    assert [] == commits(left)
+    assert 3 <= len(measures(taken)) <= 12
+    for asked in (taken, left):
+        assert [*range(len(measures(asked)))] == [request.first for request in measures(asked)]
+        assert {1} == {request.draws for request in measures(asked)}
+
+
+def test_few_tasks_are_drawn_several_times_before_the_first_look():
+    """
+    As often as even the best scores would need.
+    """
+    about = attrs.evolve(about_noise(), held_out=TASKS[:3])
+    asked, _ = played([card(0, {"good": 1})], noisy(helps), about)
+
+    assert 3 <= measures(asked)[0].draws <= 10
+
+
+def test_a_new_head_is_measured_on_draws_that_did_not_choose_it():
+    """
+    It was committed for the earlier ones, which flatter it.
+    """
+    first, memory = played([card(0, {"good": 1})], noisy(helps), about_noise())
+    seen = max(request.first + request.draws for request in measures(first))
+    head = Snapshot(4, commits(first)[0].candidate)
+    then, _ = played([card(1)], noisy(helps), about_noise(head=head, memory=memory, step=2))
+
+    assert [seen] == [request.first for request in measures(then)][:1]
+
+
+def test_a_head_that_somebody_else_committed_is_measured_on_fresh_draws_too():
+    """
+    Nothing is known of it, and draws that no test has seen are right for it.
+    """
+    _, memory = played([card(0)], noisy(helps), about_noise())
+    head = Snapshot(4, Artifact({"other": 1}))
+    then, _ = played([card(1)], noisy(helps), about_noise(head=head, memory=memory, step=2))
+
+    assert memory["used"] > 0
+    assert memory["used"] == measures(then)[0].first
+
+
+def test_a_union_is_tried_on_draws_that_did_not_choose_its_members():
+    """
+    They were carried for their luck on the earlier draws of this head.
+    """
+    _, memory = played([card(0)], noisy(helps), about_noise())
+    cards = [card(1, {"good": 1}, carried=True), card(2, {"b": 1}, carried=True)]
+    asked, _ = played(cards, noisy(helps), about_noise(memory=memory, step=2))
+
+    assert memory["used"] == measures(asked)[0].first
+    assert [(1, 2)] == [request.cards for request in commits(asked)]
+
+
+def test_a_card_left_undecided_waits_for_company():
+    """
+    It is carried, and not tried alone again on the head that told nothing; another head may.
+    """
+
+    def slightly(state):
+        return 0.62 if state else 0.5
+
+    options = {"acceptance": Sequential(max_draws=3)}
+    seed = next(
+        s
+        for s in range(100)
+        if isinstance(played([card(0)], noisy(slightly, s), about_noise(), **options)[0][-1], Carry)
+    )
+    first, memory = played([card(0)], noisy(slightly, seed), about_noise(), **options)
+    again, _ = played(
+        [card(0, carried=True)],
+        noisy(slightly, seed),
+        about_noise(memory=memory, step=2),
+        **options,
+    )
+    moved, _ = played(
+        [card(0, carried=True)],
+        noisy(slightly, seed),
+        about_noise(memory=memory, step=2, head=Snapshot(4, Artifact({"x": 0}))),
+        **options,
+    )
+
+    assert Carry((0,)) == first[-1]
+    assert [Carry((0,))] == again
+    assert isinstance(moved[0], Measure)
+
+
+def test_a_last_step_tells_the_uncertain_from_the_worse():
+    """
+    What it wants to carry is discarded as uncertain.
+    """
+
+    def slightly(state):
+        return 0.62 if state else 0.5
+
+    options = {"acceptance": Sequential(max_draws=3)}
+    ends = {
+        quiet: [
+            Carry((0,))
+            in played([card(0)], noisy(slightly, s), about_noise(quiet=quiet), **options)[0]
+            for s in range(10)
+        ]
+        for quiet in (True, False)
+    }
+
+    assert any(ends[True])
+    assert ends[True] == ends[False]
+
+
+def test_of_a_refused_union_only_the_best_member_is_carried_on():
+    """
+    Else the same union would be tried for ever.
+    """
+
+    def slightly(state):
+        return 0.5 + 0.06 * (len(state) == 1)
+
+    cards = [card(n, carried=True) for n in range(3)]
+    options = {"acceptance": Sequential(max_draws=3)}
+    for seed in range(40):
+        asked, _ = played(cards, noisy(slightly, seed), about_noise(), **options)
+
+        assert sum(len(r.cards) for r in asked if isinstance(r, Carry)) <= 1
+
+
+def test_a_test_of_a_later_step_is_stricter():
+    """
+    So that all of them together stay below the level of the run.
+    """
+    terms = {"tasks": 20, "deterministic": False}
+    levels = [
+        Sequential().trial(TrialTerms(step=step, part=part, **terms)).test.level
+        for step in range(1, 5000)
+        for part in (0.75 / 2, 0.75 / 2, 0.25)
+    ]
+
+    assert sorted(levels[::3], reverse=True) == levels[::3]
+    assert 0.03 < sum(levels) < 0.05
+
+
+def test_an_unbounded_reward_range_counts_signs():
+    """
+    A bounded test needs bounded differences.
+    """
+
+    def far(state, request):
+        return [1000.0 * bool(state)] * len(request.tasks) * request.draws
+
+    about = attrs.evolve(about_noise(), reward_range=(0.0, float("inf")))
+    asked, _ = played([card(0)], far, about)
+
+    assert [(0,)] == [request.cards for request in commits(asked)]
+
+
+# ---------------------------------------------------------------------- audit
 
 
 @pytest.mark.parametrize(
-    ("candidate", "level", "expected"),
+    ("trust", "cheap", "full", "expected"),
     [
-        ((1.0, 0.0, 0.0), None, True),
-        ((0.0, 0.0, 0.0), None, False),
-        ((1.0, -1.0, 0.0), None, False),
-        ((0.0, 0.0, 0.0), 0.05, False),
-        ((0.1, 0.1, 0.1), 0.05, True),
-        ((1.0, 0.0, 0.0), 0.05, False),
-        ((-0.1, -0.1, -0.1), 0.05, False),
+        (1.0, 0.5, 0.1, 1.25),
+        (4.0, 0.5, 0.1, 4.0),
+        (1.0, 0.5, -0.1, 0.5),
+        (0.3, 0.5, 0.0, 0.25),
+        (1.0, 0.0, 0.1, 1.0),
+        (1.0, None, 0.1, 1.0),
     ],
 )
-def test_better_than_a_head_that_scores_nothing(candidate, level, expected):
+def test_trust_grows_slowly_and_is_lost_fast(trust, cheap, full, expected):
     """
-    Without noise any gain counts; with it the mean gain is held against its standard error.
+    Within 0.25 and 4.
     """
-    assert expected is better(candidate, (0.0, 0.0, 0.0), level)
+    assert expected == learnt(trust, cheap, full)
 
 
-def test_one_noisy_score_proves_nothing():
+def test_what_is_risky_uncertain_and_little_trusted_comes_first():
     """
-    It has no spread to be held against.
+    Blast radius times uncertainty by trust.
     """
-    assert not better((9.0,), (0.0,), 0.05)
+    assert priority(0.2, 0.5, 1.0) < priority(0.2, 0.5, 0.5) < priority(0.4, 0.5, 0.5)
+
+
+def vetoing(state, request):
+    """
+    Better on the held-out tasks, worse on the oracle's.
+    """
+    gain = sum(state.values())
+    return [-9.0 * gain if task.startswith("o") else float(gain) for task in request.tasks]
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("radius", "memory", "budget", "vetoed"),
     [
-        {"batch": 0},
-        {"batch": 1.5},
-        {"draws": 0},
-        {"draws": True},
-        {"draws": None},
-        {"accept_level": 0.0},
-        {"accept_level": 1},
-        {"accept_level": "high"},
-        {"accept_level": float("nan")},
+        (0.2, None, 200, False),
+        (0.31, None, 200, True),
+        (0.31, None, 1, False),
+        (0.31, {"audited": 199}, 200, False),
+        (0.2, {"trust": 0.5}, 200, True),
+        (0.2, {"trust": 0.75}, 200, False),
     ],
 )
-def test_bad_options_are_refused(options):
+def test_the_oracle_can_veto(radius, memory, budget, vetoed):
+    """
+    It is asked for harnesses and below a trust of 0.75, as long as its budget lasts.
+    """
+    about = context(blast_radius=radius, oracle=("o0",), memory=memory)
+    asked, left = played([card(0, delta=1.0)], vetoing, about, oracle_budget=budget)
+
+    assert vetoed is (Consume((0,), "vetoed") in asked)
+    assert vetoed is not any(isinstance(request, Commit) for request in asked)
+    if vetoed:
+        assert (0.5 * (memory or {}).get("trust", 1.0), 8) == (left["trust"], left["audited"])
+
+
+def test_after_a_veto_the_next_best_is_asked_about():
+    """
+    A veto decides one card, not the step.
+    """
+
+    def picky(state, request):
+        bad = state.get("a")
+        gain = sum(state.values())
+        return [-9.0 if bad and task == "o0" else float(gain) for task in request.tasks]
+
+    about = context(blast_radius=0.5, oracle=("o0",))
+    asked, _ = played([card(0, {"a": 2}), card(1, {"b": 1})], picky, about)
+
+    assert Consume((0,), "vetoed") in asked
+    assert [(1,)] == [request.cards for request in commits(asked)]
+
+
+def test_a_noisy_audit_takes_fresh_draws_within_its_budget():
+    """
+    Of head and candidate on the held-out tasks and the oracle's.
+    """
+    about = about_noise(blast_radius=0.9, oracle=("o0",))
+    asked, memory = played([card(0, {"good": 1})], noisy(helps), about, oracle_budget=100)
+    audit = measures(asked)[-1]
+
+    assert (*TASKS, "o0") == audit.tasks
+    assert audit.first > 1000
+    assert 2 * 21 * audit.draws == memory["audited"] <= 100
+
+
+# ---------------------------------------------------------------------- promotion
+
+
+def later(memory, head, step, **more):
+    return context(memory=memory, head=head, step=step, stable=Snapshot(0, Artifact({})), **more)
+
+
+def test_a_version_is_promoted_after_its_confirmations():
+    """
+    Each later step is one when rewards are deterministic; asked for thrice at most.
+    """
+    first, memory = played([card(0)], total, context(step=5))
+    head = Snapshot(4, commits(first)[0].candidate)
+    bad = card(1, {"k1": -1})
+    promoted = [
+        step
+        for step in range(6, 15)
+        if Promote(4)
+        in played([bad], total, later(memory, head, step), promotion=Confirmed(promote_after=2))[0]
+    ]
+
+    assert [7, 8, 9] == promoted
+
+
+def test_what_is_stable_or_was_committed_by_somebody_else_is_not_promoted():
+    """
+    There is nothing to be done, or nothing known about it.
+    """
+    first, memory = played([card(0)], total, context(step=5))
+    head = Snapshot(4, commits(first)[0].candidate)
+    about = later(memory, head, 9)
+    stable = attrs.evolve(about, stable=Snapshot(4, head.artifact))
+    foreign = attrs.evolve(about, head=Snapshot(5, Artifact({"x": 1})))
+    unknown = attrs.evolve(about, stable=None)
+    bad = card(1, {"k1": -1})
+
+    for other in (stable, foreign, unknown):
+        assert Promote(4) not in played([bad], total, other)[0]
+    assert Promote(4) in played([bad], total, about)[0]
+
+
+def test_noisy_confirmations_are_fresh_and_a_regression_begins_anew():
+    """
+    Head and stable version are measured on draws of their own; falling behind resets the count.
+    """
+    memory = {"committed": Artifact({"good": 1}).digest, "since": 1}
+    head = Snapshot(4, Artifact({"good": 1}))
+    lucky = noisy(lambda state: 0.95 if state.get("good") else 0.05)
+    unlucky = noisy(lambda state: 0.05 if state.get("good") else 0.95)
+    counts, firsts, asked = [], [], []
+    for step, score in enumerate([lucky, lucky, unlucky, lucky, lucky, lucky], start=2):
+        about = later(memory, head, step, deterministic=False, held_out=TASKS)
+        asked, memory = played([card(step)], score, attrs.evolve(about, deterministic=False))
+        counts.append(memory["confirmed"])
+        firsts.append(measures(asked)[0].first)
+
+    assert [1, 2, 0, 1, 2, 3] == counts
+    assert 6 == len({*firsts})
+    assert Promote(4) in asked
+
+
+# ---------------------------------------------------------------------- pruning
+
+
+def removals(*names):
+    return lambda: tuple(Removal(diff={name: 0}, keys=(name,)) for name in names)
+
+
+def after(memory_of, head, **more):
+    """
+    A step on a head that the aggregator has committed.
+    """
+    memory = {"committed": Artifact(head).digest, **memory_of}
+    return context(head=Snapshot(4, Artifact(head)), memory=memory, **more)
+
+
+def worth(values):
+    """
+    Each task scores the sum of the values of a state's parts that are there.
+    """
+
+    def score(state, request):
+        total = sum(values.get(name, -1) for name, held in state.items() if held)
+        return [float(total)] * len(request.tasks) * request.draws
+
+    return score
+
+
+def test_a_part_that_is_not_needed_is_pruned():
+    """
+    Once after each commit one removal is tried, when no card helps: head against the artifact
+    without it.
+    """
+    head = {"a": 1, "dead": 1}
+    about = after({"cursor": 1}, head, removals=removals("a", "dead"))
+    asked, memory = played([card(9, {"bad": 1})], worth({"a": 1, "dead": 0}), about)
+
+    assert (Artifact({"a": 1, "dead": 0}), Artifact(head)) == measures(asked)[-1].candidates
+    assert [(Artifact({"a": 1, "dead": 0}), (), ("dead",))] == [
+        (request.candidate, request.cards, request.keys) for request in commits(asked)
+    ]
+    assert commits(asked)[0].memory == memory
+
+
+def test_a_part_that_is_needed_stays_and_the_next_one_is_tried_next_time():
+    """
+    Once a head; the cursor goes round.
+    """
+    head = {"a": 1, "b": 1}
+    score = worth({"a": 1, "b": 1})
+    about = after({"cursor": 3}, head, removals=removals("a", "b"))
+    asked, memory = played([card(9, {"bad": 1})], score, about)
+    again, _ = played([card(9, {"bad": 1})], score, attrs.evolve(about, memory=memory, step=2))
+
+    assert [] == commits(asked)
+    assert {"a": 1, "b": 0} == measures(asked)[-1].candidates[0].value
+    assert (4, Artifact(head).digest) == (memory["cursor"], memory["pruned"])
+    assert (2, 1) == (len(measures(asked)), len(measures(again)))
+
+
+def test_a_card_that_helps_comes_before_a_removal():
+    """
+    What it is measured against changes with it.
+    """
+    about = after({}, {"dead": 1}, removals=removals("dead"))
+    asked, _ = played([card(9, {"a": 1})], worth({"a": 1, "dead": 0}), about)
+
+    assert [(9,)] == [request.cards for request in commits(asked)]
+
+
+@pytest.mark.parametrize(("rate", "pruned"), [(0.5, True), (0.2, False)])
+def test_a_noisy_removal_takes_all_its_draws(rate, pruned):
+    """
+    It must be shown to do no great harm, and to have done none so far.
+    """
+
+    def score(state):
+        return rate if not state.get("part") else 0.5 if not state.get("bad") else 0.1
+
+    about = after({}, {"part": 1}, removals=removals("part"))
+    about = attrs.evolve(about, deterministic=False, held_out=TASKS)
+    seeds = range(20)
+    runs = [played([card(9, {"bad": 1})], noisy(score, seed), about)[0] for seed in seeds]
+    found = [commits(asked) for asked in runs]
+
+    assert pruned is any(found)
+    for asked, commit in zip(runs, found, strict=True):
+        assert not commit or [10] == [len(measures(asked))]
+
+
+@pytest.mark.parametrize(
+    ("part", "options"),
+    [
+        (StandardAggregator, {"batch_size": 0}),
+        (StandardAggregator, {"batch_size": 1.5}),
+        (StandardAggregator, {"max_steps": 4}),
+        (StandardAggregator, {"oracle_budget": -1}),
+        (Audit, {"oracle_budget": True}),
+        (Sequential, {"max_draws": 0}),
+        (Sequential, {"max_draws": None}),
+        (Sequential, {"accept_level": 0.0}),
+        (Sequential, {"accept_level": 1}),
+        (Sequential, {"accept_level": "high"}),
+        (Sequential, {"accept_level": float("nan")}),
+        (Confirmed, {"promote_after": 0}),
+        (Union, {"tournament": 1}),
+    ],
+)
+def test_bad_options_are_refused(part, options):
     """
     The error names the option.
     """
     with pytest.raises(OptionError, match=next(iter(options))):
-        StandardAggregator(**options)
+        part(**options)

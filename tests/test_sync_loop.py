@@ -6,18 +6,21 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from math import fsum
 
 import attrs
 import pytest
 
 from headway import run
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import Sequential, StandardAggregator
 from headway.contracts import (
     Artifact,
     Card,
     Carry,
     Commit,
+    Compare,
+    Comparison,
     Consume,
     Decision,
     Measure,
@@ -36,7 +39,7 @@ LAWS = {"constant": Constant(1.0), "lognormal": LogNormal(1.0, 0.8), "pareto": P
 KINDS = ("rollout", "propose", "measure", "rebase", "commit")
 DOMAINS = {
     "same": {"n_keys": 20, "right": 0.2},
-    "noisy": {"n_keys": 20, "n_tasks": 8, "noise": 0.1},
+    "noisy": {"n_keys": 6, "n_tasks": 8, "noise": 0.05},
 }
 MOST_SECONDS = 0.004
 SECONDS_A_UNIT = 0.0003
@@ -84,16 +87,17 @@ class Decisive(StandardAggregator):
     """
 
     def step(self, cards, context):
-        step, answer = super().step(cards, context), None
-        while (request := ask(step, answer)) is not None:
+        step, answer, left = super().step(cards, context), None, []
+        while (request := ask(step, answer, left)) is not None:
             answer = None if isinstance(request, Carry) else (yield request)
+        return left[0]
 
 
 def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be read from top to end
     """
     The loop that sync mode stands for: roll a round out, then let one step decide its cards.
     """
-    aggregator, sampler, digest = Decisive(), ShuffledEpochs(), RunDigest()
+    aggregator, sampler, digest, memory = decisive(), ShuffledEpochs(), RunDigest(), None
     splits, steps, number = domain.tasks(), 0, 0
     tasks = {task.id: task for task in (*splits.train, *splits.held_out)}
     head = Snapshot(0, Artifact(domain.initial()))
@@ -122,20 +126,29 @@ def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be 
         if not held:
             continue
         steps += 1
-        step = aggregator.step(tuple(held.values()), context(domain, head, steps))
-        answer = None
-        while (request := ask(step, answer)) is not None:
+        step = aggregator.step(tuple(held.values()), context(domain, head, steps, memory))
+        answer, left = None, []
+        while (request := ask(step, answer, left)) is not None:
             answer = None
-            if isinstance(request, Measure):
-                pairs = [(task, n) for task in request.tasks for n in range(request.draws)]
+            if isinstance(request, Compare):
+                rows = [
+                    [measure(a, task, 0) for task in request.tasks]
+                    for a in (request.reference, *request.candidates)
+                ]
+                answer = compared([round(fsum(row) / len(row), 9) for row in rows])
+            elif isinstance(request, Measure):
+                draws = range(request.first, request.first + request.draws)
+                pairs = [(task, n) for task in request.tasks for n in draws]
                 answer = [[measure(a, *pair) for pair in pairs] for a in request.candidates]
             elif isinstance(request, Commit):
                 head = answer = Snapshot(head.version + 1, request.candidate)
                 digest.commit(head.version, head.digest)
                 decide(request.cards, "committed")
+                memory = request.memory
             elif isinstance(request, Consume):
                 decide(request.cards, "discarded", request.reason)
         decide(list(held), "discarded", "worse")
+        memory = memory if left[0] is None else left[0]
     return digest.hexdigest(), head
 
 
@@ -166,7 +179,17 @@ def roll_out(domain, head, task, book, number):
     return card, book
 
 
-def context(domain, head, step):
+def compared(means):
+    better = tuple(n for n, mean in enumerate(means[1:]) if mean > means[0])
+    best = max(better, key=lambda n: (means[n + 1], -n), default=None)
+    return Comparison(best=best, better=better)
+
+
+def decisive():
+    return Decisive(acceptance=Sequential(max_draws=30))
+
+
+def context(domain, head, step, memory):
     def combine(artifact, *diffs):
         for diff in diffs:
             artifact = Artifact(domain.apply(artifact.value, diff))
@@ -174,7 +197,7 @@ def context(domain, head, step):
 
     return StepContext(
         head=head,
-        memory=None,
+        memory=memory,
         held_out=tuple(task.id for task in domain.tasks().held_out),
         deterministic=domain.deterministic,
         quiet=False,
@@ -184,13 +207,14 @@ def context(domain, head, step):
     )
 
 
-def ask(step, answer):
+def ask(step, answer, left):
     """
-    What a step asks for next; None at its end.
+    What a step asks for next; None at its end, when ``left`` takes the memory that it leaves.
     """
     try:
         return step.send(answer)
-    except StopIteration:
+    except StopIteration as stop:
+        left.append(stop.value)
         return None
 
 
@@ -206,7 +230,7 @@ def sync(domain, round_size, **options):
         seed=SEED,
         round_size=round_size,
         rounds=ROUNDS,
-        aggregator=Decisive(),
+        aggregator=decisive(),
         **options,
     )
 

@@ -12,7 +12,7 @@ import threading
 from itertools import product
 
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.contracts import Artifact
 from headway.testing import ToyDomain
 

@@ -17,6 +17,9 @@ FEW_HELD_OUT = 8
 
 FEW_PROPOSALS = 3
 
+LATER_STEP = 100
+"""Tests become stricter from step to step; what this one can show is told beside the first."""
+
 _ROUNDING = 1e-12
 """By how much a quotient of two costs may come out too small."""
 
@@ -64,6 +67,35 @@ def _alpha_notes(options: RunOptions) -> list[str]:
     return [
         f"alpha={alpha} is below {least}, the lag that may come about: what is older is discarded"
     ]
+
+
+def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tuple[str, ...]:
+    """
+    What the run's acceptance can show at best, when rewards are noisy and it can say so.
+
+    Args:
+        config: The machine's options.
+        acceptance: The aggregator's acceptance, if it has one.
+        width: The width of the reward range.
+    """
+    shows = getattr(acceptance, "shows", None)
+    if config.deterministic or shows is None or width == math.inf:
+        return ()
+    held_out = len(config.held_out)
+    draws: int | None = None
+    if config.max_calls is not None:
+        final = config.final_draws * (held_out + len(config.test))
+        draws = (config.max_calls - held_out - final) // (2 * held_out)
+    first, later = (width * shows(held_out, step, draws) for step in (1, LATER_STEP))
+    if first >= width:
+        text = "no difference can be shown with power 0.8: more held-out tasks or draws are needed"
+    else:
+        text = (
+            f"can show differences of mean reward of at least {first:.3g} with power 0.8 in the "
+            f"first step, {later:.3g} in step {LATER_STEP}"
+        )
+    noisy = "rewards are noisy" if config.deterministic is False else "if rewards are noisy"
+    return (f"{noisy}: {held_out} held-out tasks {text}",)
 
 
 def _idle_notes(options: RunOptions) -> list[str]:

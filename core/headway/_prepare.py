@@ -10,13 +10,14 @@ from typing import Any
 import attrs
 
 from headway._log import log_observer
-from headway._notes import notes_before
+from headway._notes import effect_notes, notes_before
 from headway._report import Recorder
 from headway.backpressure import Backpressure
 from headway.contracts import (
     Aggregator,
     Artifact,
     Domain,
+    Ledger,
     Observer,
     RunStarted,
     Snapshot,
@@ -28,7 +29,7 @@ from headway.errors import ContractError, HeadwayError, OptionError, UsageError
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
-from headway.options import PARTS, RunOptions, limits_remedy
+from headway.options import DECISIONS, PARTS, TUNING, RunOptions, limits_remedy
 from headway.registry import Choice, Registry
 
 FEWEST_TASKS = 4
@@ -38,6 +39,9 @@ FEWEST_TASKS = 4
 class Prepared:
     """
     A run that is ready to start: everything was looked up and checked.
+
+    Args:
+        warned: Those of the notes that a program is warned of.
     """
 
     options: RunOptions
@@ -46,6 +50,7 @@ class Prepared:
     started: Started
     recorder: Recorder
     durations: Mapping[str, Any]
+    warned: tuple[str, ...]
 
 
 def prepare(
@@ -80,7 +85,9 @@ def prepare(
     _check_clock(options, durations)
     parts = _Parts.look_up(registry, options, initial, chosen)
     config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
-    notes = notes_before(options, config)
+    warned = (*notes_before(options, config), *parts.idle)
+    width = domain.reward_range[1] - domain.reward_range[0]
+    notes = (*warned, *effect_notes(config, parts.acceptance, width))
     opening = RunStarted(
         run=domain.name,
         mode=options.mode,
@@ -96,10 +103,18 @@ def prepare(
         options=options,
         splits=splits,
         engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
-        started=Started(0.0, _first_head(parts)),
+        started=Started(0.0, _first_head(parts), _stable(parts.ledger)),
+        warned=warned,
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
     )
+
+
+def _stable(ledger: Ledger) -> Snapshot | None:
+    try:
+        return ledger.snapshot("stable")
+    except (Exception, SystemExit):  # noqa: BLE001 - a ledger need not have that branch
+        return None
 
 
 def _first_head(parts: _Parts) -> Snapshot:
@@ -140,9 +155,11 @@ class _Parts:
     estimator: Any
     executor: Any
     ledger: Any
+    acceptance: Any
     choices: Mapping[str, str]
     names: Mapping[str, str]
     distributions: tuple[str, ...]
+    idle: tuple[str, ...]
 
     @classmethod
     def look_up(
@@ -153,15 +170,70 @@ class _Parts:
         choices: dict[str, str] = {"domain": str(domain)}
         names: dict[str, str] = {}
         distributions = [domain.distribution]
+        tuning = _Tuning(registry, options)
+        aggregator = tuning.aggregator()
         for option, kind in PARTS.items():
+            if option in DECISIONS and option not in tuning.decisions:
+                continue
             spec, more = _spec(option, options, initial)
-            made[option] = registry.create(kind, spec, **more)
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
             names["commit" if kind == "ledger" else kind] = choice.name
             distributions.append(choice.distribution)
+            if option != "aggregator" and option not in DECISIONS:
+                made[option] = registry.create(kind, spec, **more)
         return cls(
-            **made, choices=choices, names=names, distributions=tuple(d for d in distributions if d)
+            **made,
+            aggregator=aggregator,
+            acceptance=tuning.decisions.get("acceptance"),
+            choices=choices,
+            names=names,
+            distributions=tuple(d for d in distributions if d),
+            idle=tuning.idle(choices["aggregator"]),
+        )
+
+
+@attrs.define(eq=False)
+class _Tuning:
+    """
+    Makes the aggregator and its decisions, and hands each the options that its factory takes.
+
+    An option that was left at its default is handed to nobody, so that a factory's own stands.
+    """
+
+    registry: Registry
+    options: RunOptions
+    decisions: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
+    _taken: set[str] = attrs.field(factory=set[str], init=False)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        fields = attrs.fields_dict(RunOptions)
+        held = {name: getattr(self.options, name) for name in (*TUNING, *DECISIONS)}
+        return {name: value for name, value in held.items() if value != fields[name].default}
+
+    def _make(self, kind: str, spec: object, **more: Any) -> Any:
+        known = self.registry.options_of(kind, spec)
+        given = {n: v for n, v in self._given.items() if n in known and n in TUNING}
+        self._taken |= {*given, *more}
+        return self.registry.create(kind, spec, **given, **more)
+
+    def aggregator(self) -> Any:
+        spec = self.options.aggregator
+        known = self.registry.options_of("aggregator", spec)
+        for option in DECISIONS:
+            if option in known:
+                self.decisions[option] = self._make(PARTS[option], getattr(self.options, option))
+        return self._make("aggregator", spec, **self.decisions)
+
+    def idle(self, aggregator: str) -> tuple[str, ...]:
+        """
+        What to say about options that were set and that nobody takes.
+        """
+        return tuple(
+            f"{name}={value} has no meaning for the aggregator {aggregator} and is ignored"
+            for name, value in self._given.items()
+            if name not in self._taken
         )
 
 
@@ -186,6 +258,7 @@ def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfi
         train=tuple(task.id for task in splits.train),
         held_out=tuple(task.id for task in splits.held_out),
         test=tuple(task.id for task in splits.test),
+        oracle=tuple(task.id for task in splits.oracle),
         deterministic=_first_word(options.deterministic, domain.deterministic),
         reward_range=domain.reward_range,
         solved=domain.solved,
@@ -310,11 +383,13 @@ def _engine(
         lookups=lookups,
         names={**parts.names, "domain": domain.name, "rebase": domain.name},
     )
-    tasks = {task.id: task for task in (*splits.train, *splits.held_out, *splits.test)}
+    tasks = {
+        task.id: task for task in (*splits.train, *splits.held_out, *splits.test, *splits.oracle)
+    }
     return Engine(
         machine=machine,
         lookups=lookups,
-        steps=StepHost(parts.aggregator, domain, config),
+        steps=StepHost(parts.aggregator, domain, config, options.blast_radius),
         bench=Workbench(
             domain=domain,
             ledger=parts.ledger,

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import attrs
 
-from headway.contracts import Fault, LedgerEntry, Notice, RunFinished, SweepDone
+from headway.contracts import Fault, Ledger, LedgerEntry, Notice, RunFinished, Snapshot, SweepDone
 from headway.drivers import Engine
 from headway.machine import Machine, Score
 from headway.result import Failure, Result
@@ -58,6 +58,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     no_log: tuple[LedgerEntry, ...] = ()
     files = _contained(engine, "render", lambda: dict(domain.render(state)), no_files)
     ledger_log = _contained(engine, "ledger", ledger.log, no_log)
+    stable = _contained(engine, "ledger", lambda: _stable(ledger), machine.stable)
     _contained(engine, "close", engine.bench.close, None)
     return Result(
         state=copy.deepcopy(state),
@@ -78,6 +79,8 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         seed=opening.seed,
         digest=machine.digest,
         version=counts.version,
+        stable_version=None if stable is None else stable.version,
+        stable_state=None if stable is None else copy.deepcopy(stable.artifact.value),
         rollouts=counts.tickets,
         calls=counts.calls,
         usage=counts.usage,
@@ -124,6 +127,13 @@ def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> 
     except (Exception, SystemExit) as error:  # noqa: BLE001 - user code may raise anything
         engine.tell.faults.add(Fault.of(where, error))
         return instead
+
+
+def _stable(ledger: Ledger) -> Snapshot | None:
+    try:
+        return ledger.snapshot("stable")
+    except (Exception, SystemExit):  # noqa: BLE001 - it need not have that branch
+        return None
 
 
 def _failures(engine: Engine) -> tuple[Failure, ...]:

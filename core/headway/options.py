@@ -37,6 +37,10 @@ LIMITS = (*BUDGETS, "target_reward", "patience")
 PARTS: Mapping[str, str] = MappingProxyType(
     {
         "aggregator": "aggregator",
+        "conflict": "conflict",
+        "fusion": "fusion",
+        "acceptance": "acceptance",
+        "promotion": "promotion",
         "policy": "staleness policy",
         "sampler": "sampler",
         "estimator": "duration estimator",
@@ -45,6 +49,19 @@ PARTS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The options that take a part, and the kind of each."""
+
+DECISIONS = ("conflict", "fusion", "acceptance", "promotion")
+"""The parts that an aggregator is made of, when its factory takes them."""
+
+TUNING = (
+    "batch_size",
+    "max_steps",
+    "accept_level",
+    "max_draws",
+    "promote_after",
+    "oracle_budget",
+)
+"""The options that are handed to an aggregator and its decisions, when their factories take them."""
 
 _Check: TypeAlias = Callable[[str, Any], None]
 
@@ -61,8 +78,8 @@ def _flag(text: str, *, default: bool | None) -> Any:
     return attrs.field(default=default, metadata=_about(text, check_flag))
 
 
-def _count(text: str, default: int | None, least: int = 1) -> Any:
-    check = partial(check_count, least=least)
+def _count(text: str, default: int | None, least: int = 1, most: int | None = None) -> Any:
+    check = partial(check_count, least=least, most=most)
     return attrs.field(default=default, metadata=_about(text, check))
 
 
@@ -92,6 +109,21 @@ class RunOptions:
     seed: int = _count("every random choice of the run depends on it", 0, 0)
     aggregator: Any = attrs.field(
         default="standard", metadata=_about("the optimizer: a name or an object")
+    )
+    conflict: Any = attrs.field(
+        default="better-delta",
+        metadata=_about("which contradictory cards stay: a name or an object"),
+    )
+    fusion: Any = attrs.field(
+        default="union", metadata=_about("which cards are tried together: a name or an object")
+    )
+    acceptance: Any = attrs.field(
+        default="sequential",
+        metadata=_about("when a candidate is known to be better: a name or an object"),
+    )
+    promotion: Any = attrs.field(
+        default="confirmed",
+        metadata=_about("when a version becomes the stable one: a name or an object"),
     )
     policy: Any = attrs.field(
         default="guarded", metadata=_about("the staleness policy: a name or an object")
@@ -133,6 +165,17 @@ class RunOptions:
     round_timeout: float | None = _number("seconds for a round of sync mode", None, above=0)
     refresh_interval: int = _count("rounds of sync mode between two hand-outs of the head", 1)
     max_wait_rounds: int = _count("rounds that a batch below its size waits", 1, 0)
+    batch_size: int = _count("new cards that make a step worth while", 1)
+    max_steps: int = _count("steps of the aggregator that may race", 1, 1, 3)
+    accept_level: float = _number(
+        "probability that a run with noisy rewards accepts anything useless", 0.05, above=0, below=1
+    )
+    max_draws: int = _count("draws of each held-out task that one test may take", 10)
+    promote_after: int = _count("confirmations of a version before it becomes the stable one", 3)
+    oracle_budget: int = _count("measurements that audits may take", 200, 0)
+    blast_radius: float = _number(
+        "how much a bad commit damages; above 0.3 every merge is audited", 0.2, least=0, most=1
+    )
     carry_limit: int = _count("uncertain cards that may be carried over", 32, 0)
     stall_patience: int = _count("stale sweeps without a commit before a refresh", 50)
     self_verify: bool = _flag("try each change on its own task first", default=True)

@@ -67,6 +67,9 @@ class Result:
         seed: The run's seed.
         digest: The digest of all decisions, versions and the final state.
         version: The final head's version.
+        stable_version: The version that was promoted last; None when the ledger has no branch
+            ``stable``.
+        stable_state: The state of that version.
         rollouts: Tickets admitted.
         calls: Paid calls by kind.
         usage: What all paid calls used.  A call that was given up and had not answered by the end
@@ -119,6 +122,8 @@ class Result:
     seed: int
     digest: str
     version: int
+    stable_version: int | None
+    _stable_state: Json = attrs.field(alias="stable_state")
     rollouts: int
     calls: Mapping[str, int] = attrs.field(converter=_by_word)
     usage: TotalUsage
@@ -151,6 +156,13 @@ class Result:
         The final state of the artifact, a copy of the caller's own.
         """
         return copy.deepcopy(self._state)
+
+    @property
+    def stable_state(self) -> Json:
+        """
+        The state of the version that was promoted last, a copy of the caller's own; None without one.
+        """
+        return copy.deepcopy(self._stable_state)
 
     @property
     def rendered(self) -> str | Mapping[str, str]:

@@ -100,7 +100,7 @@ def _prepared(
         journal=journal,
         domain_name=domain if isinstance(domain, str) else None,
     )
-    for note in prepared.engine.opening.notes:
+    for note in prepared.warned:
         warnings.warn(note, RuntimeWarning, stacklevel=3)
     return prepared
 

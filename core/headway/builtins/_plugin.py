@@ -18,7 +18,7 @@ def headway_aggregators() -> Mapping[str, str]:
     """
     return {
         "best-of-n": "headway.builtins._best_of_n:BestOfN",
-        "standard": "headway.builtins._standard:StandardAggregator",
+        "standard": "headway.builtins.standard:StandardAggregator",
     }
 
 
@@ -73,3 +73,35 @@ def headway_samplers() -> Mapping[str, str]:
         "data": "headway.builtins._rounds:DataParallel",
         "ensemble": "headway.builtins._rounds:Ensemble",
     }
+
+
+@hookimpl
+def headway_conflicts() -> Mapping[str, str]:
+    """
+    Which contradictory cards stay.
+    """
+    return {"better-delta": "headway.builtins.standard:BetterDelta"}
+
+
+@hookimpl
+def headway_fusions() -> Mapping[str, str]:
+    """
+    Which cards are tried together.
+    """
+    return {"union": "headway.builtins.standard:Union"}
+
+
+@hookimpl
+def headway_acceptances() -> Mapping[str, str]:
+    """
+    When a candidate is known to be better.
+    """
+    return {"sequential": "headway.builtins.standard:Sequential"}
+
+
+@hookimpl
+def headway_promotions() -> Mapping[str, str]:
+    """
+    When a committed version becomes the stable one.
+    """
+    return {"confirmed": "headway.builtins.standard:Confirmed"}

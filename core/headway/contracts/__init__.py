@@ -2,6 +2,14 @@
 What plug-ins are made of: values, requests, protocols and notices.
 """
 
+from headway.contracts._decisions import (
+    Acceptance,
+    Conflict,
+    Fusion,
+    Promotion,
+    Trial,
+    TrialTerms,
+)
 from headway.contracts._domain import Domain
 from headway.contracts._metering import NO_USAGE, TotalUsage, Usage, charge
 from headway.contracts._notices import (
@@ -38,6 +46,7 @@ from headway.contracts._requests import (
     Comparison,
     Consume,
     Measure,
+    Promote,
     Request,
     Scores,
 )
@@ -55,6 +64,7 @@ from headway.contracts._values import (
     Json,
     Outcome,
     Proposal,
+    Removal,
     Snapshot,
     Splits,
     Task,
@@ -71,6 +81,7 @@ __all__ = [
     "DISCARD_REASONS",
     "KEEP",
     "NO_USAGE",
+    "Acceptance",
     "Aggregator",
     "Artifact",
     "Card",
@@ -81,6 +92,7 @@ __all__ = [
     "Compare",
     "Comparison",
     "CompletionKind",
+    "Conflict",
     "Consume",
     "Decision",
     "DecisionKind",
@@ -89,6 +101,7 @@ __all__ = [
     "Executor",
     "Fault",
     "FaultSeen",
+    "Fusion",
     "HeadCommitted",
     "HeadMoved",
     "Json",
@@ -98,7 +111,10 @@ __all__ = [
     "Notice",
     "Observer",
     "Outcome",
+    "Promote",
+    "Promotion",
     "Proposal",
+    "Removal",
     "Request",
     "RunFinished",
     "RunStarted",
@@ -117,6 +133,8 @@ __all__ = [
     "Ticket",
     "TicketEnded",
     "TotalUsage",
+    "Trial",
+    "TrialTerms",
     "Usage",
     "Verdict",
     "Work",

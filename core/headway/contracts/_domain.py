@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from headway.contracts._values import Json, Outcome, Splits, Task, canonical_json
@@ -90,6 +90,15 @@ class Domain(ABC):
         The default says that every change touches everything.
         """
         return ("*",)
+
+    def removals(self, state: Json) -> Sequence[Json]:
+        """
+        Changes that each take out one part which the artifact might do without.
+
+        The standard aggregator tries one of them after each commit and keeps the artifact without
+        that part when this does no harm.  The default offers none.
+        """
+        return ()
 
     def contract_breaking(self, diff: Json) -> bool:
         """

@@ -120,7 +120,8 @@ class HeadCommitted:
     Args:
         now: Seconds since the run began.
         head: The new head.
-        cards: The cards it is made of; empty when somebody else committed it.
+        cards: The cards it is made of; empty when somebody else committed it, or when it is the
+            old head without a part.
     """
 
     now: float

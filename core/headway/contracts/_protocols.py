@@ -21,12 +21,17 @@ from headway.contracts._values import (
     Committed,
     HeadMoved,
     Json,
+    Removal,
     Snapshot,
     Ticket,
     Work,
 )
 
 Verdict: TypeAlias = Literal["accept", "rebase", "discard"]
+
+
+def _no_removals() -> tuple[Removal, ...]:
+    return ()
 
 
 @attrs.frozen(kw_only=True)
@@ -43,6 +48,11 @@ class StepContext:
         rng: A generator keyed by (run seed, step number).
         step: The step's number.
         combine: ``combine(artifact, *diffs)`` applies diffs one after the other.
+        oracle: The ids of further tasks on which a candidate may be checked; often none.
+        blast_radius: How much a bad commit would damage, from 0 to 1.
+        reward_range: The lowest and the highest reward that is valid.
+        stable: The promoted version; None when it is not known.
+        removals: ``removals()`` gives changes that each take one part out of the head.
     """
 
     head: Snapshot
@@ -53,6 +63,11 @@ class StepContext:
     rng: random.Random
     step: int
     combine: Callable[..., Artifact]
+    oracle: tuple[str, ...] = ()
+    blast_radius: float = 0.2
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    stable: Snapshot | None = None
+    removals: Callable[[], tuple[Removal, ...]] = _no_removals
 
     def apply(self, *diffs: Json, onto: Artifact | None = None) -> Artifact:
         """

@@ -3,15 +3,7 @@ What an aggregator's step may ask for.
 
 A step yields one of these and is resumed with its answer:
 
-==========================================  ======================================================
-request                                     answer
-==========================================  ======================================================
-``Measure(candidates, tasks, draws)``       one row of scores per candidate, in order (task, draw)
-``Compare(reference, candidates, tasks)``   a ``Comparison``: who beats the reference, who is best
-``Commit(candidate, cards, memory)``        the new head, a ``Snapshot``; or it does not return
-``Consume(cards, reason)``                  None
-``Carry(cards)``                            None
-==========================================  ======================================================
+==========================================  ===============================================
 """
 
 from __future__ import annotations
@@ -20,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final, TypeAlias, TypeVar, final
 
 import attrs
+from attrs.converters import optional
 from attrs.validators import ge, in_, instance_of
 
 from headway.contracts._values import DISCARD_REASONS, Artifact, Card, Json, Snapshot
@@ -66,6 +59,10 @@ def _numbers(cards: Iterable[Card | int]) -> tuple[int, ...]:
     return tuple(_checked(map(_number, cards), int, "card or card number"))
 
 
+def _keys(keys: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_checked(keys, str, "key"))
+
+
 T = TypeVar("T")
 
 
@@ -90,15 +87,17 @@ class Measure:
         candidates: Artifacts or snapshots.
         tasks: Task ids.
         draws: How often each candidate is scored on each task.  Deterministic domains need one.
+        first: The number of the first of these draws; ask for others to get fresh ones.
 
     Raises:
-        TypeError: a candidate, a task id or ``draws`` is of another type.
-        ValueError: ``draws`` is below 1.
+        TypeError: a candidate, a task id or a number is of another type.
+        ValueError: ``draws`` is below 1 or ``first`` below 0.
     """
 
     candidates: tuple[Artifact, ...] = attrs.field(converter=_artifacts)
     tasks: tuple[str, ...] = attrs.field(converter=_task_ids)
     draws: int = attrs.field(default=1, validator=[instance_of(int), ge(1)])
+    first: int = attrs.field(default=0, validator=[instance_of(int), ge(0)])
 
 
 @attrs.frozen
@@ -153,11 +152,35 @@ class Commit:
         candidate: The artifact to commit.
         cards: The cards that it is made of.
         memory: The optimizer's new memory, kept together with the commit.
+        keys: Which parts of the artifact a commit without cards changes; None means any.
+
+    Raises:
+        TypeError: the candidate, a card or a key is of another type.
     """
 
     candidate: Artifact = attrs.field(converter=_artifact)
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
     memory: Json = KEEP
+    keys: tuple[str, ...] | None = attrs.field(default=None, converter=optional(_keys))
+
+
+@attrs.frozen
+class Promote:
+    """
+    Make a committed version the head of the branch ``stable``.
+
+    The step goes on at once; ``context.stable`` shows the version to steps that begin after the
+    ledger has answered.  When the ledger refuses, that is a failure in the result and no more.
+
+    Args:
+        version: The version of the head, or an earlier one.
+
+    Raises:
+        TypeError: the version is no whole number.
+        ValueError: it is below 0.
+    """
+
+    version: int = attrs.field(validator=[instance_of(int), ge(0)])
 
 
 @attrs.frozen
@@ -189,6 +212,6 @@ class Carry:
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
 
 
-Request: TypeAlias = Measure | Compare | Commit | Consume | Carry
+Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote
 Scores: TypeAlias = tuple[tuple[float, ...], ...]
 """The answer to ``Measure``: one row a candidate."""

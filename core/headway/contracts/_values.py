@@ -178,11 +178,14 @@ class Splits:
         train: What workers roll out on.
         held_out: What candidates are measured on.
         test: Scored once, at the end; may be empty.
+        oracle: What an aggregator may measure on beside the held-out tasks, to check a candidate
+            more closely; may be empty.
     """
 
     train: tuple[Task, ...] = attrs.field(converter=_tasks)
     held_out: tuple[Task, ...] = attrs.field(converter=_tasks)
     test: tuple[Task, ...] = attrs.field(converter=_tasks, default=())
+    oracle: tuple[Task, ...] = attrs.field(converter=_tasks, default=())
 
 
 @attrs.frozen(kw_only=True)
@@ -296,6 +299,20 @@ class Card:
     eta: int = 0
     rebased: tuple[int, int] | None = None
     carried: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Removal:
+    """
+    A change that takes one part out of the artifact, to see whether it is still needed.
+
+    Args:
+        diff: The change, as the domain's ``apply`` understands it.
+        keys: Which parts of the artifact it touches.
+    """
+
+    diff: Json
+    keys: tuple[str, ...]
 
 
 def touch_common(keys: Iterable[str], others: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import attrs
@@ -23,6 +24,8 @@ from headway.contracts import (
     Fault,
     Json,
     Measure,
+    Promote,
+    Removal,
     Request,
     Step,
     StepContext,
@@ -49,11 +52,13 @@ class StepHost:
         aggregator: Whose steps they are.
         domain: What applies diffs.
         config: The machine's options.
+        blast_radius: How much a bad commit would damage, from 0 to 1.
     """
 
     aggregator: Aggregator
     domain: Domain
     config: MachineConfig
+    blast_radius: float = 0.2
     _open: dict[int, Step] = attrs.field(factory=dict[int, Step], init=False)
     _of_domain: BaseException | None = attrs.field(default=None, init=False)
 
@@ -107,6 +112,11 @@ class StepHost:
             rng=keyed_rng(self.config.seed, "step", step),
             step=step,
             combine=self.combine,
+            oracle=self.config.oracle,
+            blast_radius=self.blast_radius,
+            reward_range=self.domain.reward_range,
+            stable=start.stable,
+            removals=partial(self.removals, start.head.artifact),
         )
 
     def combine(self, artifact: Artifact, *diffs: Json) -> Artifact:
@@ -121,6 +131,14 @@ class StepHost:
             self._of_domain = error  # else it would be taken for the aggregator's
             raise
         return Artifact(value)
+
+    def removals(self, artifact: Artifact) -> tuple[Removal, ...]:
+        """
+        What the domain would take out of an artifact, asked only when a step wants to know.
+        """
+        keys = self.domain.keys
+        diffs = self.domain.removals(artifact.value)
+        return tuple(Removal(diff=diff, keys=tuple(keys(diff))) for diff in diffs)
 
     def abort(self, step: int) -> None:
         """
@@ -171,7 +189,7 @@ def _settled(request: Any) -> Request:
         assert request.candidate.digest
         kept = request.memory is KEEP
         return request if kept else attrs.evolve(request, memory=_copied(request.memory))
-    if isinstance(request, Consume | Carry):
+    if isinstance(request, Consume | Carry | Promote):
         return request
     message = f"a step yielded {request!r}, which is no request"
     raise ContractError(message)

@@ -47,6 +47,7 @@ from headway.machine import (
     Done,
     Failed,
     MeasureCall,
+    PromoteCall,
     ProposeCall,
     RebaseCall,
     Rebased,
@@ -129,6 +130,7 @@ class Workbench:
             "measure": self._measure,
             "rebase": self._rebase,
             "commit": self._commit,
+            "promote": self._promote,
         }
         self._finish = {
             "rollout": self._outcome,
@@ -137,6 +139,7 @@ class Workbench:
             "measure": self._score,
             "rebase": self._rebased,
             "commit": self._committed,
+            "promote": self._promoted,
         }
 
     def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
@@ -241,6 +244,9 @@ class Workbench:
         message = "; ".join(f"card {number}" for number in call.cards)
         return self.ledger.commit(call.expected, call.artifact, key=call.key, message=message)
 
+    def _promote(self, call: PromoteCall) -> Any:
+        return self.ledger.promote(call.version)
+
     def _more(
         self, method: str, payload: Json, ticket: Ticket | None, *key: object
     ) -> dict[str, Any]:
@@ -299,6 +305,12 @@ class Workbench:
         if isinstance(moved, Snapshot) and type(moved.version) is int and moved.digest:
             return HeadMoved(moved)
         message = f"the ledger answered a commit on version {call.expected} with {raw!r}"
+        raise ContractError(message)
+
+    def _promoted(self, call: PromoteCall, raw: Any) -> Snapshot:
+        if isinstance(raw, Snapshot) and raw.version == call.version and raw.digest:
+            return raw
+        message = f"the ledger answered the promotion of version {call.version} with {raw!r}"
         raise ContractError(message)
 
     def _proposal(self, diff: Json, artifact: Artifact) -> tuple[Proposal, Artifact]:

@@ -38,6 +38,7 @@ from headway.machine import (
     Failed,
     Finish,
     Notify,
+    PromoteCall,
     Resume,
     Run,
     Started,
@@ -229,7 +230,7 @@ class ConcurrentRun:
 
     def _begin(self, instruction: Run) -> None:
         call = instruction.call
-        if isinstance(call, CommitCall):
+        if isinstance(call, CommitCall | PromoteCall):
             self._commits.put(call)
         elif call.kind in self._coroutines:
             self._loop.put(call)
@@ -267,7 +268,7 @@ class ConcurrentRun:
     # ------------------------------------------------------------------ the work itself
 
     def _perform(self, call: Call) -> None:
-        lane = self._commits if call.kind == "commit" else self._work
+        lane = self._commits if call.kind in ("commit", "promote") else self._work
         answer: Event | None = None
         try:
             if call.id in self._cancelled:

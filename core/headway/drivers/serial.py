@@ -16,7 +16,18 @@ from headway.contracts import Fault
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._waker import Waker
-from headway.machine import Call, Cancel, CommitCall, Event, Failed, Run, Started, Stop, Tick
+from headway.machine import (
+    Call,
+    Cancel,
+    CommitCall,
+    Event,
+    Failed,
+    PromoteCall,
+    Run,
+    Started,
+    Stop,
+    Tick,
+)
 
 CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it any more")
 
@@ -45,7 +56,7 @@ class _Stopping:
         Perform a call, which ends early when the run is to stop; a commit never does.
         """
         try:
-            self.in_call = not isinstance(call, CommitCall) and not self.asked
+            self.in_call = not isinstance(call, CommitCall | PromoteCall) and not self.asked
             answer = engine.bench.perform(call, now)
             self.in_call = False
         except KeyboardInterrupt:

@@ -9,7 +9,14 @@ from typing import Any
 import attrs
 
 from headway.contracts import NO_USAGE, CompletionKind, Fault, Usage
-from headway.machine._calls import Call, CommitCall, MeasureCall, RebaseCall, TicketCall
+from headway.machine._calls import (
+    Call,
+    CommitCall,
+    MeasureCall,
+    PromoteCall,
+    RebaseCall,
+    TicketCall,
+)
 from headway.machine._events import Done, Failed
 from headway.machine._measuring import Item, Requester
 from headway.machine._requests import Requests
@@ -38,6 +45,9 @@ class Answers:
         running = self.state.slots.running.get(call)
         if running is not None:
             return running
+        promotion = self.state.promotions.get(call)
+        if promotion is not None:
+            return promotion
         committing = self.sweeps.committing
         commit = None if committing is None else committing.step.commit
         return commit if commit is not None and commit.id == call else None
@@ -67,6 +77,9 @@ class Answers:
             self._scored(ready)
         elif isinstance(call, RebaseCall):
             self.sweeps.rebased(call.id, value)
+        elif isinstance(call, PromoteCall):
+            del self.state.promotions[call.id]
+            self.state.stable = value
         else:
             self.requests.committed(value)
 
@@ -134,6 +147,10 @@ class Answers:
             return
         if isinstance(call, CommitCall):
             self.requests.commit_failed(fault)
+            return
+        if isinstance(call, PromoteCall):
+            del self.state.promotions[call.id]
+            self.state.fault(fault)
             return
         sweeps, measuring = self.sweeps, self.state.measuring
         rebase = isinstance(call, RebaseCall)

@@ -1,8 +1,8 @@
 """
 The work that a driver performs for the machine, and what each kind of work gives back.
 
-A call is paid when it runs a user's rollout, proposal or measurement; rebasing and committing are
-not.
+A call is paid when it runs a user's rollout, proposal or measurement; rebasing, committing and
+promoting are not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headway.contracts import (
     Json,
     Outcome,
     Proposal,
+    Snapshot,
     Ticket,
 )
 
@@ -120,6 +121,19 @@ class CommitCall:
     cards: tuple[int, ...]
 
 
+@record
+class PromoteCall:
+    """
+    Make a version the head of the branch ``stable``.  Gives that head, a ``Snapshot``.
+    """
+
+    kind: ClassVar[str] = "promote"
+    paid: ClassVar[bool] = False
+
+    id: int
+    version: int
+
+
 @record(kw_only=True)
 class Rebased:
     """
@@ -135,8 +149,11 @@ class Rebased:
 
 
 OfTicket: TypeAlias = RolloutCall | ProposeCall | VerifyCall
-Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | CommitCall
-CallValue: TypeAlias = Outcome | Proposal | Rebased | Committed | HeadMoved | float | None
+LedgerCall: TypeAlias = CommitCall | PromoteCall
+Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | LedgerCall
+CallValue: TypeAlias = (
+    Outcome | Proposal | Rebased | Committed | HeadMoved | Snapshot | float | None
+)
 
 ANSWERS: dict[str, tuple[type, ...]] = {
     "rollout": (Outcome,),
@@ -145,5 +162,6 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "rebase": (Rebased,),
     "measure": (float,),
     "commit": (Committed, HeadMoved),
+    "promote": (Snapshot,),
 }
 """What a finished call of each kind may give."""

@@ -48,6 +48,7 @@ class MachineConfig:
         train: The ids of the training tasks.
         held_out: The ids of the held-out tasks.
         test: The ids of the test tasks, scored once at the end.
+        oracle: The ids of further tasks that a step may measure on.
         deterministic: Whether one draw a score is enough; None: the baseline is drawn twice, and
             what it shows is believed until something contradicts it.
         reward_range: The lowest and the highest reward that is valid.
@@ -88,6 +89,7 @@ class MachineConfig:
     train: tuple[str, ...]
     held_out: tuple[str, ...]
     test: tuple[str, ...] = ()
+    oracle: tuple[str, ...] = ()
     deterministic: bool | None = True
     reward_range: tuple[float, float] = (0.0, 1.0)
     solved: float = 1.0
@@ -134,7 +136,7 @@ class MachineConfig:
         return [option for option in options if getattr(self, option) is not None]
 
     def _check_tasks(self) -> None:
-        ids = (*self.train, *self.held_out, *self.test)
+        ids = (*self.train, *self.held_out, *self.test, *self.oracle)
         seen: set[str] = set()
         for task in ids:
             if task in seen:

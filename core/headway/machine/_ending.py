@@ -39,6 +39,7 @@ class Ending:
         completion = _GIVEN_UP.get(state.halted_by or "", "cancelled")
         for call in list(state.slots.running):
             state.abandon(call)
+        self._leave_promotions()
         self.tickets.give_up(completion)
         self.sweeps.give_up()
         state.measuring.abandon()
@@ -69,6 +70,12 @@ class Ending:
         if state.halted_by not in STOPS_UNSCORED:
             self.scoring.finish()
 
+    def _leave_promotions(self) -> None:
+        """
+        Wait for no promotion any more; the ledger may still make it.
+        """
+        self.state.promotions.clear()
+
     def finish(self) -> None:
         """
         End the run.
@@ -76,6 +83,7 @@ class Ending:
         state = self.state
         for call in list(state.slots.running):
             state.abandon(call)
+        self._leave_promotions()
         state.phase = "finished"
         reason = state.stop_reason or ""
         notice = RunFinished(

@@ -32,10 +32,14 @@ from headway.machine._calls import CallValue
 class Started:
     """
     The run begins at a head.
+
+    Args:
+        stable: The head of the branch ``stable``; None when there is none.
     """
 
     now: float
     head: Snapshot
+    stable: Snapshot | None = None
 
 
 @record

@@ -40,6 +40,7 @@ class StepStart:
     memory: Json
     quiet: bool
     deterministic: bool = True
+    stable: Snapshot | None = None
 
 
 @record

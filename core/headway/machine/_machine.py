@@ -120,6 +120,13 @@ class Machine:
         return self._state.head
 
     @property
+    def stable(self) -> Snapshot | None:
+        """
+        The promoted head; None when it is not known.
+        """
+        return self._state.stable
+
+    @property
     def phase(self) -> str:
         """
         Where in its life the run is.
@@ -321,7 +328,7 @@ class Machine:
 
     def _started(self, event: Started) -> None:
         state = self._state
-        state.head = event.head
+        state.head, state.stable = event.head, event.stable
         state.phase = "running"
         state.digest.commit(event.head.version, event.head.digest)
         self._tickets.begin(event.head)
@@ -485,7 +492,7 @@ class Machine:
         When nothing runs and nothing can start: a last take, a stall, or the end of draining.
         """
         state, sweeps = self._state, self._sweeps
-        if state.slots.running or sweeps.open or self._tickets.flights:
+        if state.slots.running or sweeps.open or self._tickets.flights or state.promotions:
             return False
         if state.running and not state.may_pay:
             return False  # more can start, once the backend is called again

@@ -9,7 +9,7 @@ task, draw), whatever the order of arrival.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, fsum, log
 from typing import TypeAlias
 
@@ -407,7 +407,7 @@ class Measuring:
         for task in tasks:
             first = scores.get((task, 0))
             if first is None:
-                return None
+                return self._mean_of_any(scores, tasks)
             more = [first]
             while (score := scores.get((task, len(more)))) is not None:
                 more.append(score)
@@ -420,6 +420,20 @@ class Measuring:
         """
         scores = self._memo.get(artifact.digest, {})
         return fsum(scores.get((task, 0), high) for task in tasks) / len(tasks)
+
+    def _mean_of_any(
+        self, scores: Mapping[tuple[str, int], float], tasks: Sequence[str]
+    ) -> float | None:
+        """
+        The same when a task's draws do not begin at 0, as those of a head whose tests take others.
+        """
+        found: dict[str, list[float]] = {task: [] for task in tasks}
+        for (task, draw), score in scores.items():
+            if draw < FINAL_DRAW and task in found:
+                found[task].append(score)
+        if not all(found.values()):
+            return None
+        return sum(sum(row) / len(row) for row in found.values()) / len(tasks)
 
     def score(self, key: Key) -> float | None:
         """

@@ -29,6 +29,7 @@ class OpenStep:
         carried: Cards that it wants to carry over.
         commit: The commit that is on its way.
         memory: The memory to keep once that commit is acknowledged.
+        keys: The parts that it changes, when it has no cards.
     """
 
     number: int
@@ -38,6 +39,7 @@ class OpenStep:
     carried: set[int] = attrs.field(factory=set[int])
     commit: CommitCall | None = None
     memory: Json = KEEP
+    keys: tuple[str, ...] | None = None
 
 
 @attrs.define(eq=False)
@@ -57,6 +59,7 @@ class OpenSweep:
         verifying: Cards that are being rebased or verified, by number.
         survivors: Cards for the step, by number.
         committed: Cards committed so far.
+        moved: Whether it has moved the head, with or without cards.
         stale: Cards discarded as stale so far.
         reasons: Why cards were discarded so far.
         begun: Its step, once it is open.
@@ -73,6 +76,7 @@ class OpenSweep:
     verifying: dict[int, Card] = attrs.field(factory=dict[int, Card])
     survivors: dict[int, Card] = attrs.field(factory=dict[int, Card])
     committed: int = 0
+    moved: bool = False
     stale: int = 0
     reasons: set[str] = attrs.field(factory=set[str])
     begun: OpenStep | None = None
@@ -91,6 +95,13 @@ class OpenSweep:
         Whether nothing but a rebase or a measurement can take it further.
         """
         return self.begun is None or self.begun.awaiting == "measure"
+
+    @property
+    def has_committed(self) -> bool:
+        """
+        Whether it has committed anything.
+        """
+        return self.moved or self.committed > 0
 
     @property
     def cards(self) -> tuple[int, ...]:

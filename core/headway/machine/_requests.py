@@ -20,13 +20,15 @@ from headway.contracts import (
     HeadMoved,
     Json,
     Measure,
+    Promote,
     Request,
     Snapshot,
     SweepOutcome,
     canonical_json,
 )
-from headway.machine._calls import CommitCall
+from headway.machine._calls import CommitCall, PromoteCall
 from headway.machine._instructions import Run
+from headway.machine._measuring import FINAL_DRAW
 from headway.machine._open import OpenStep, OpenSweep
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -70,6 +72,8 @@ class Requests:
             self._compare(step, request)
         elif isinstance(request, Commit):
             self._commit(sweep, request)
+        elif isinstance(request, Promote):
+            self._promote(step, request)
         elif isinstance(request, Consume):
             for number in request.cards:
                 self.sweeps.decide(sweep, number, "discarded", request.reason)
@@ -80,22 +84,40 @@ class Requests:
 
     def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
         if isinstance(request, Measure | Compare):
-            known = {*self.state.config.held_out, *self.state.config.train}
-            strange = [task for task in request.tasks if task not in known]
-            if strange or not request.tasks or not request.candidates:
-                kind = type(request).__name__
-                return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
-            return None
+            return self._problem_of_measure(request)
+        if isinstance(request, Promote):
+            made = self.state.head.version
+            late = request.version > made
+            return f"Promote names version {request.version}; there are {made}" if late else None
         strange_cards = [n for n in request.cards if n not in sweep.survivors]
         if strange_cards or len(set(request.cards)) < len(request.cards):
             kind = type(request).__name__
             return f"{kind} names cards that the step does not hold: {list(request.cards)}"
         return None
 
+    def _problem_of_measure(self, request: Measure | Compare) -> str | None:
+        config = self.state.config
+        known = {*config.held_out, *config.train, *config.oracle}
+        strange = [task for task in request.tasks if task not in known]
+        if strange or not request.tasks or not request.candidates:
+            kind = type(request).__name__
+            return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
+        if isinstance(request, Compare):
+            return None
+        last = request.first + request.draws
+        return None if last <= FINAL_DRAW else f"Measure asks for draw {last}, above {FINAL_DRAW}"
+
+    def _promote(self, step: OpenStep, request: Promote) -> None:
+        state = self.state
+        call = PromoteCall(state.next_call(), request.version)
+        state.promotions[call.id] = call
+        state.out.append(Run(call))
+        self.sweeps.answer(step, None)
+
     def _measure(self, step: OpenStep, request: Measure) -> None:
         step.awaiting = "measure"
         requester = ("step", step.number)
-        draws = range(request.draws)
+        draws = range(request.first, request.first + request.draws)
         if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
             self.sweeps.measured(requester)
 
@@ -114,7 +136,7 @@ class Requests:
             # Whatever the ledger answers, this step is closed by it, with all that are open.
             step.awaiting = "turn"
             return
-        step.memory = request.memory
+        step.memory, step.keys = request.memory, request.keys
         if request.candidate == state.head.artifact:
             self._committed(sweep, request.cards)
             return
@@ -141,7 +163,8 @@ class Requests:
             return
         self._races = 0
         cards = tuple(sweep.survivors[n] for n in call.cards)
-        state.adopt(Snapshot(value.version, call.artifact), cards)
+        state.adopt(Snapshot(value.version, call.artifact), cards, sweep.step.keys)
+        sweep.moved = True
         self.sweeps.close_others(sweep)
         sweep.head = value.version
         self._committed(sweep, call.cards)
@@ -217,7 +240,7 @@ class Requests:
                 self.sweeps.decide(sweep, number, "discarded", reason)
         self._carry(sorted(carried))
         kept: SweepOutcome = "carried" if carried else "below-threshold"
-        self.sweeps.finish(sweep, "committed" if sweep.committed else kept)
+        self.sweeps.finish(sweep, "committed" if sweep.has_committed else kept)
 
     def _carry(self, numbers: list[int]) -> None:
         state = self.state

@@ -27,7 +27,7 @@ from headway.contracts import (
 from headway.gate import Gate
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
-from headway.machine._calls import Call
+from headway.machine._calls import Call, PromoteCall
 from headway.machine._config import STOPS_DRAINING, MachineConfig
 from headway.machine._digest import RunDigest
 from headway.machine._instructions import Abandon, Cancel, Instruction, Notify, Run
@@ -84,6 +84,8 @@ class State:
     error: Fault | None = None
     now: float = 0.0
     head: Snapshot = attrs.field(init=False)
+    stable: Snapshot | None = None
+    promotions: dict[int, PromoteCall] = attrs.field(factory=dict[int, PromoteCall])
     memory: Json = None
     out: list[Instruction] = attrs.field(factory=list[Instruction])
     calls: int = 0
@@ -231,20 +233,26 @@ class State:
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card
 
-    def adopt(self, head: Snapshot, cards: tuple[Card, ...] | None) -> None:
+    def adopt(
+        self,
+        head: Snapshot,
+        cards: tuple[Card, ...] | None,
+        keys: tuple[str, ...] | None = None,
+    ) -> None:
         """
         Make a version that the ledger has acknowledged the head.
 
         Args:
             head: The new head.
             cards: What it is made of; None when somebody else committed it.
+            keys: The parts that it changes, when it has no cards.
         """
         self.head = head
         if cards is None:
             self.merger.moved(head.version)
         else:
-            keys = {key for card in cards for key in card.keys}
-            self.merger.committed(head.version, keys or {"*"})
+            changed = {key for card in cards for key in card.keys} or set(keys or ("*",))
+            self.merger.committed(head.version, changed)
         self.digest.commit(head.version, head.digest)
         numbers = tuple(card.number for card in cards or ())
         self.out.append(Notify(HeadCommitted(now=self.now, head=head, cards=numbers)))

@@ -280,7 +280,9 @@ class Sweeps:
         sweep.begun = OpenStep(self.steps)
         cards = tuple(sweep.survivors[n] for n in sorted(sweep.survivors))
         state = self.state
-        start = StepStart(cards, state.head, state.memory, sweep.quiet, state.deterministic)
+        start = StepStart(
+            cards, state.head, state.memory, sweep.quiet, state.deterministic, state.stable
+        )
         self.state.out.append(Resume(self.steps, 0, start))
 
     def answer(self, step: OpenStep, value: Any) -> None:
@@ -347,7 +349,7 @@ class Sweeps:
             state.forget(("step", sweep.begun.number))
             state.out.append(Abort(sweep.begun.number))
         state.buffer.give_back(sweep.cards)
-        self.finish(sweep, "committed" if sweep.committed else outcome)
+        self.finish(sweep, "committed" if sweep.has_committed else outcome)
 
     def finish(self, sweep: OpenSweep, outcome: SweepOutcome) -> None:
         """
@@ -359,8 +361,8 @@ class Sweeps:
             outcome = _FOR_ONE_REASON.get(next(iter(sweep.reasons)), outcome)
         state.tally.sweeps[outcome] += 1
         if outcome not in _OVERTAKEN:
-            self.barren = 0 if sweep.committed else self.barren + 1
-        if state.backpressure.swept(committed=sweep.committed, stale=sweep.stale):
+            self.barren = 0 if sweep.has_committed else self.barren + 1
+        if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):
             self.refresh = True
         if sweep.quiet and outcome == "returned":
             held = ", ".join(map(str, state.buffer.held))

@@ -159,4 +159,5 @@ def _finished(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not tickets.flights, "the run ended and a ticket is in flight")
     _must(not sweeps.open, "the run ended and a sweep is open")
     _must(not state.slots.running, "the run ended and a call runs")
+    _must(not state.promotions, "the run ended and a promotion is waited for")
     _must(state.stop_reason, "the run ended for no reason")

@@ -145,6 +145,74 @@ def headway_samplers() -> Offers:  # type: ignore[empty-body]  # never called
 
 
 @hookspec
+def headway_conflicts() -> Offers:  # type: ignore[empty-body]  # never called
+    """
+    Which contradictory cards stay.
+
+    >>> from headway.registry import Registry, hookimpl
+    >>> class Shop:
+    ...     @hookimpl
+    ...     def headway_conflicts(self):
+    ...         return {"newest": "shop.merging:Newest"}
+    >>> registry = Registry()
+    >>> registry.register(Shop(), distribution="shop")
+    >>> registry.names("conflict")
+    ('better-delta', 'newest')
+    """
+
+
+@hookspec
+def headway_fusions() -> Offers:  # type: ignore[empty-body]  # never called
+    """
+    Which cards are tried together.
+
+    >>> from headway.registry import Registry, hookimpl
+    >>> class Shop:
+    ...     @hookimpl
+    ...     def headway_fusions(self):
+    ...         return {"pairs": "shop.merging:Pairs"}
+    >>> registry = Registry()
+    >>> registry.register(Shop(), distribution="shop")
+    >>> registry.names("fusion")
+    ('pairs', 'union')
+    """
+
+
+@hookspec
+def headway_acceptances() -> Offers:  # type: ignore[empty-body]  # never called
+    """
+    When a candidate is known to be better than the head.
+
+    >>> from headway.registry import Registry, hookimpl
+    >>> class Shop:
+    ...     @hookimpl
+    ...     def headway_acceptances(self):
+    ...         return {"bayes": "shop.merging:Bayes"}
+    >>> registry = Registry()
+    >>> registry.register(Shop(), distribution="shop")
+    >>> registry.names("acceptance")
+    ('bayes', 'sequential')
+    """
+
+
+@hookspec
+def headway_promotions() -> Offers:  # type: ignore[empty-body]  # never called
+    """
+    When a committed version becomes the stable one.
+
+    >>> from headway.registry import Registry, hookimpl
+    >>> class Shop:
+    ...     @hookimpl
+    ...     def headway_promotions(self):
+    ...         return {"at-once": "shop.merging:AtOnce"}
+    >>> registry = Registry()
+    >>> registry.register(Shop(), distribution="shop")
+    >>> registry.names("promotion")
+    ('at-once', 'confirmed')
+    """
+
+
+@hookspec
 def headway_observers() -> Offers:  # type: ignore[empty-body]  # never called
     """
     Functions that are told what happens, chosen by name; a factory makes each.

@@ -10,12 +10,16 @@ from types import MappingProxyType
 from typing import Any
 
 from headway.contracts import (
+    Acceptance,
     Aggregator,
+    Conflict,
     Domain,
     DurationEstimator,
     Executor,
+    Fusion,
     HeadCommitted,
     Ledger,
+    Promotion,
     RunFinished,
     RunStarted,
     Sampler,
@@ -33,6 +37,10 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "executor": "headway_executors",
         "domain": "headway_domains",
         "sampler": "headway_samplers",
+        "conflict": "headway_conflicts",
+        "fusion": "headway_fusions",
+        "acceptance": "headway_acceptances",
+        "promotion": "headway_promotions",
         "observer": "headway_observers",
     }
 )
@@ -60,6 +68,10 @@ _CONTRACTS: Mapping[str, Any] = MappingProxyType(
         "executor": Executor,
         "domain": Domain,
         "sampler": Sampler,
+        "conflict": Conflict,
+        "fusion": Fusion,
+        "acceptance": Acceptance,
+        "promotion": Promotion,
     }
 )
 

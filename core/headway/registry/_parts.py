@@ -52,6 +52,23 @@ def part(offer: Offer, options: Mapping[str, Any]) -> object:
     return made
 
 
+def options_of(offer: Offer) -> tuple[str, ...]:
+    """
+    The options that the factory behind an offer takes by name; none when it is no factory.
+
+    Raises:
+        PluginLoadError: the target cannot be imported.
+    """
+    made = target(offer)
+    if not is_factory(made):
+        return ()
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except ValueError:  # as in check_options
+        return ()
+    return tuple(p.name for p in parameters if p.kind in {p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY})
+
+
 def is_factory(thing: object) -> TypeGuard[Callable[..., object]]:
     """
     Whether a target makes a part instead of being one: a class, a function or a ``partial``.

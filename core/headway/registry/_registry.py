@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from headway.errors import UsageError
 from headway.registry._events import EventHooks
 from headway.registry._kinds import check_kind, check_part
-from headway.registry._parts import part, refuse_options
+from headway.registry._parts import options_of, part, refuse_options
 from headway.registry._values import (
     Choice,
     Offer,
@@ -149,6 +149,18 @@ class Registry:
         check_part(kind, spec, f"what was given as {kind}", UsageError)
         refuse_options(place, options)
         return spec
+
+    def options_of(self, kind: str, spec: object) -> tuple[str, ...]:
+        """
+        The options that ``create`` takes for a specification; none for a part that is passed.
+
+        Raises:
+            UnknownNameError: nobody offers the name.
+            PluginLoadError: the part cannot be loaded.
+            PluginConflictError: two distributions offer the name.
+        """
+        check_kind(kind)
+        return options_of(self._offer(kind, spec)) if isinstance(spec, str) else ()
 
     def describe(self, kind: str, spec: object) -> Choice:
         """

@@ -52,6 +52,7 @@ from headway.machine import (
     Instruction,
     MeasureCall,
     Notify,
+    PromoteCall,
     ProposeCall,
     Raised,
     Resume,
@@ -286,6 +287,8 @@ class Auditor:
         elif isinstance(call, CommitCall):
             must(len(self._committing) == 1, "two commits are on their way at once")
             self._committed(call)
+        elif isinstance(call, PromoteCall):
+            must(call.version <= self.version, f"{call} names a version that is not made")
 
     def _check_pause(self, call: Call) -> None:
         must(self.now >= self.asked_until, f"{call} begins though the backend asked for time")
@@ -387,7 +390,7 @@ class Auditor:
         must(not holders, f"card {card.number} is in the open step {holders} and in another")
 
     def _check_scores(self, request: Measure, scores: Scores) -> None:
-        draws = range(request.draws)
+        draws = range(request.first, request.first + request.draws)
         must(len(scores) == len(request.candidates), "a row of scores is missing")
         for artifact, row in zip(request.candidates, scores, strict=True):
             expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
@@ -463,7 +466,7 @@ class Auditor:
         )
         must(head.version > self.version, f"the head goes from {self.version} to {head.version}")
         own = head.version != self.foreign
-        must(own == (len(notice.cards) > 0), f"version {head.version} is made of {notice.cards}")
+        must(own or not notice.cards, f"version {head.version} is made of {notice.cards}")
         self._moved(head)
 
     def _moved(self, head: Snapshot) -> None:
@@ -473,7 +476,8 @@ class Auditor:
     def _finish(self, instruction: Finish) -> None:
         del instruction
         must(self.finished == 1, "the run finished without saying so once")
-        must(not self.outstanding, f"the run ends and {list(self.outstanding)} run")
+        running = [c for c, call in self.outstanding.items() if not isinstance(call, PromoteCall)]
+        must(not running, f"the run ends and {running} run")
         must(len(self.ended) == self.tickets, "the run ends and tickets are in flight")
         must(len(self.decided) == self.cards, f"{self.cards} cards, {len(self.decided)} decided")
         if not self.unacknowledged:
@@ -513,7 +517,7 @@ class Auditor:
     def _check_bounds(self) -> None:
         config = self.engine.machine.config
         kinds = [call.kind for call in self.outstanding.values()]
-        slots = len(kinds) - kinds.count("commit")
+        slots = len(kinds) - kinds.count("commit") - kinds.count("promote")
         must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
         tickets = self._flying()
         flying = len({*tickets})

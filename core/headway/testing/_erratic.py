@@ -18,6 +18,7 @@ from headway.contracts import (
     Consume,
     Json,
     Measure,
+    Promote,
     Snapshot,
     Step,
     StepContext,
@@ -29,7 +30,7 @@ from headway.contracts import (
 @attrs.define(eq=False, kw_only=True)
 class Erratic:
     """
-    Commits, carries, consumes, returns and raises; sometimes works on a parent of its own.
+    Commits, promotes, carries, consumes, returns and raises; sometimes works on a parent of its own.
 
     Args:
         batch: How many new cards make a step worth while.
@@ -81,6 +82,8 @@ class Erratic:
         if good:
             head = yield Commit(child, [card], memory=memory)
             assert head.artifact == child
+            if toss() < 0.3:
+                yield Promote(head.version)
             if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):
                 union = context.apply(rest[0].diff, onto=head.artifact)
                 yield Commit(union, [rest[0]])

@@ -68,6 +68,8 @@ class Faults:
         kind: Fate = next(kind for kind, total in _TOTALS if share < total)
         if call.kind == "commit":
             return "duplicate" if kind == "duplicate" else "fine"
+        if call.kind == "promote":  # waited for as a commit is, but it may fail
+            return kind if kind in ("duplicate", "raise") else "fine"
         return "fine" if kind == "huge" and call.kind != "propose" else kind
 
     def deliveries(self, call: Call) -> int:

@@ -18,7 +18,7 @@ from headway.builtins._estimators import Ewma
 from headway.builtins._executor import ThreadExecutor
 from headway.builtins._policies import Full, Guarded, Reflective
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import Confirmed, Sequential, StandardAggregator
 from headway.contracts import Artifact, RunStarted, StalenessPolicy
 from headway.drivers import Engine, StepHost, Telling, Workbench
 from headway.drivers._recovery import Recovery, ResumedLookups
@@ -42,6 +42,7 @@ from headway.machine import (
 from headway.testing._auditor import Auditor, must
 from headway.testing._erratic import Erratic
 from headway.testing._faults import ContendedLedger, Faults
+from headway.testing._hasty import Hasty
 from headway.testing._toy import ToyDomain
 
 MOST_EVENTS = 20_000
@@ -275,7 +276,14 @@ class World:
         batch, most = self.schedule.batch, self.schedule.max_steps
         if self.schedule.erratic:
             return Erratic(batch=batch, max_steps=most, parents=self.schedule.parents)
-        return StandardAggregator(batch=batch, max_steps=most)
+        # Honest acceptance would hardly ever commit in a noisy run of this size.
+        acceptance = Hasty() if self.schedule.noise else Sequential()
+        return StandardAggregator(
+            batch_size=batch,
+            max_steps=most,
+            acceptance=acceptance,
+            promotion=Confirmed(promote_after=1),
+        )
 
     def machine(self, lookups: Lookups) -> Machine:
         """

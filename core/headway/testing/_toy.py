@@ -8,7 +8,7 @@ useless proposals, tasks that are solved, and a reward that is the same at every
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from headway.contracts import Domain, Json, Outcome, Splits, Task, charge
@@ -132,6 +132,12 @@ class ToyDomain(Domain):
 
     def _guess(self, key: str, rng: random.Random) -> int:
         return self.hidden[key] if rng.random() < self._right else rng.randrange(self._n_values)
+
+    def removals(self, state: Json) -> Sequence[Json]:
+        """
+        Each key that has a value, back to 0.
+        """
+        return [{key: 0} for key in sorted(self.hidden) if state[key]]
 
     def apply(self, state: Json, diff: Json) -> Json:
         """

@@ -8,7 +8,7 @@ that the same ticket gives the same answer with and without waiting.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import attrs
@@ -21,6 +21,7 @@ from headway_domains.inflect._data import splits
 from headway_domains.inflect._propose import proposal
 from headway_domains.inflect._rules import (
     FAMILIES,
+    Edit,
     Rules,
     edit_of,
     edited,
@@ -168,6 +169,16 @@ class Inflect(SlowDomain):
         The one rule that the diff touches, as ``family/suffix``.
         """
         return (edit_of(diff).key,)
+
+    def removals(self, state: Json) -> Sequence[Json]:
+        """
+        The removal of each rule, in alphabetical order of families and suffixes.
+        """
+        return [
+            Edit(family=family, suffix=suffix, replacement=None).to_diff()
+            for family in sorted(state)
+            for suffix in sorted(state[family])
+        ]
 
     def rebase(self, diff: Json, state: Json) -> Json | None:
         """

@@ -1,0 +1,162 @@
+"""
+The decisions inside the standard aggregator, each of which a plug-in can take instead.
+
+All of these parts are pure: equal arguments give equal answers, and what a run learns is kept in
+the aggregator's memory, never in a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from headway._records import record
+from headway.contracts._values import Card
+from headway.statistics import Verdict
+
+
+@runtime_checkable
+class Conflict(Protocol):
+    """
+    Says which cards contradict each other, and which of them stay.
+    """
+
+    def resolve(self, cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
+        """
+        The cards that can be merged together, and those that contradict a better one.
+
+        Both oldest first; together they are all the cards.
+        """
+        ...
+
+
+@runtime_checkable
+class Fusion(Protocol):
+    """
+    Says which cards are tried together.
+    """
+
+    def groups(self, cards: Sequence[Card]) -> tuple[tuple[Card, ...], ...]:
+        """
+        What is to be measured: groups of cards, each of which is applied, and committed, as one.
+
+        A card may be in several groups.  A group of several cards stands after all single ones.
+        """
+        ...
+
+
+@record(kw_only=True)
+class TrialTerms:
+    """
+    What a trial is about.
+
+    Args:
+        tasks: How many tasks a candidate is compared with the head on.
+        deterministic: Whether one draw a task is enough.
+        step: The number of the step, 1, 2, 3, ... over the run, abandoned ones included.
+        part: The share of what the step may spend that this trial may spend, above 0 and at most 1.
+        removal: Whether the candidate lacks a part, and need only be no worse.
+    """
+
+    tasks: int
+    deterministic: bool
+    step: int
+    part: float = 1.0
+    removal: bool = False
+
+
+@runtime_checkable
+class Trial(Protocol):
+    """
+    The comparison of one candidate with the head.
+
+    A trial that only needs to know who is better may also have ``told(better) -> Verdict``.  Where all
+    trials of a round have it and rewards are deterministic, the measurements end as soon as that is
+    certain, and ``told`` is called once instead of ``add``: with whether the candidate's mean is above
+    the head's, or, for a removal, not below it.
+
+    Attributes:
+        opening: How many cycles to measure before the first look; a cycle scores candidate and head
+            once on every task.
+        cycles: How many cycles there may be in all.
+        seen: How many cycles it has taken in.
+        mean: The mean difference so far, in units of the reward range.
+        verdict: What is known now; ``undecided`` after the last cycle is the end.
+    """
+
+    @property
+    def opening(self) -> int:
+        """
+        How many cycles to measure before the first look.
+        """
+        ...
+
+    @property
+    def cycles(self) -> int:
+        """
+        How many cycles there may be in all.
+        """
+        ...
+
+    @property
+    def seen(self) -> int:
+        """
+        How many cycles it has taken in.
+        """
+        ...
+
+    @property
+    def mean(self) -> float:
+        """
+        The mean difference so far, in units of the reward range.
+        """
+        ...
+
+    @property
+    def verdict(self) -> Verdict:
+        """
+        What is known now.
+        """
+        ...
+
+    def add(self, differences: Sequence[float]) -> Verdict:
+        """
+        Take in a cycle: candidate minus head, a difference a task, in units of the reward range.
+        """
+        ...
+
+
+@runtime_checkable
+class Acceptance(Protocol):
+    """
+    Says when a candidate is known to be better than the head.
+    """
+
+    def trial(self, terms: TrialTerms) -> Trial:
+        """
+        A new trial, which belongs to whoever asked.
+        """
+        ...
+
+
+@runtime_checkable
+class Promotion(Protocol):
+    """
+    Says when a committed version has stood long enough to become the stable one.
+    """
+
+    def confirms(self, head: Sequence[float], stable: Sequence[float]) -> bool:
+        """
+        Whether the head held its own against the stable version.
+
+        Args:
+            head: Fresh scores of the head; empty when rewards are deterministic.
+            stable: Scores of the stable version on the same tasks; empty with the other.
+        """
+        ...
+
+    def due(self, confirmations: int) -> bool:
+        """
+        Whether that many confirmations in a row are enough.
+        """
+        ...
