@@ -26,6 +26,8 @@ from headway import AppendRules, Task, aevolve, async_evolve, charge, evolve
 from headway.contracts import SweepDone
 from headway.durations import Constant
 from headway.errors import OptionError, UnknownNameError, UsageError
+from headway.evolve._plan import plan
+from headway.options import make_options
 from headway.registry import Registry
 
 DRIVERS = ("threads", "asyncio", "serial", "simulated")
@@ -325,6 +327,8 @@ def test_an_alpha_below_the_lag_budget_is_warned_of():
         ({"alpha": 1}, ["alpha=1 is below 3"]),
         ({"alpha": 3}, []),
         ({"alpha": 0, "async_ratio": 0}, ["alpha=0 is below 1"]),
+        ({"alpha": 3, "blast_radius": 0.31}, ["alpha=3 is below 5"]),
+        ({"alpha": 3, "blast_radius": 0.3}, []),
         ({"alpha": 1, "staleness_policy": "full"}, []),
         ({"alpha": 1, "staleness_policy": "reflective"}, []),
     ]:
@@ -508,11 +512,12 @@ def test_the_result_says_which_tasks_were_held_out():
     """
     Every split, by ids.
     """
-    result = evolve(TASKS, reward, **parts(), test_tasks=[Task(id="x", data="alpha")], rounds=1)
+    more = {"test_tasks": [Task(id="x", data="alpha")], "oracle_tasks": [Task(id="y", data="beta")]}
+    result = evolve(TASKS, reward, **parts(), **more, rounds=1)
     split = result.splits
 
     assert {t.id for t in TASKS} == {*split["train"], *split["held_out"]}
-    assert ("x",) == split["test"]
+    assert (("x",), ("y",)) == (split["test"], split["oracle"])
     assert 8 == len(split["held_out"])
 
 
@@ -556,3 +561,17 @@ def test_whether_rewards_are_noisy_is_found_out():
     }
 
     assert ["assumed", "declared", "noisy", "noisy"] == list(found.values())
+
+
+def test_two_steps_of_the_standard_aggregator_race():
+    """
+    Unless the caller says how many, or chooses another aggregator.
+    """
+    for given, wanted in [
+        ({}, 2),
+        ({"max_steps": 3}, 3),
+        ({"aggregator": "standard"}, 1),
+    ]:
+        made = plan(TASKS, reward, {**parts(), **given})
+
+        assert wanted == make_options(made.options, {}).max_steps

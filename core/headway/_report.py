@@ -18,7 +18,7 @@ from headway.result import Failure, Result
 
 T = TypeVar("T")
 
-SPLITS = ("train", "held_out", "test")
+SPLITS = ("train", "held_out", "test", "oracle")
 
 _KEPT_SWEEPS = 100_000
 """How many sweeps of the history are kept, the newest ones."""

@@ -25,6 +25,11 @@ Parallel: TypeAlias = Literal["data", "ensemble"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 DRIVERS: tuple[str, ...] = get_args(Driver)
+HARNESS = 0.3
+"""An artifact with a larger blast radius is a harness: it is changed rarely, and with more care."""
+
+LEAST_ALPHA_HARNESS = 5
+
 WORK = ("rollout", "propose", "measure", "rebase", "commit")
 """The kinds of work that a law of ``durations`` may stand for."""
 
@@ -253,7 +258,8 @@ class RunOptions:
         """
         The lag that may come about, and so the least alpha that a guarded policy gets along with.
         """
-        return max(1, self.async_ratio)
+        least = LEAST_ALPHA_HARNESS if self.blast_radius > HARNESS else 1
+        return max(least, self.async_ratio)
 
     @property
     def window(self) -> int:

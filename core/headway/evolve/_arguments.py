@@ -29,6 +29,7 @@ PROGRAM: Mapping[str, Any] = MappingProxyType(
         "propose": None,
         "strategy": None,
         "test_tasks": None,
+        "oracle_tasks": None,
         "initial_state": None,
     }
     | {field.name: field.default for field in attrs.fields(ProgramOptions)}
@@ -46,7 +47,9 @@ FRONT: Mapping[str, Any] = MappingProxyType(
 )
 """What only the entry points know, with the defaults."""
 
-OWN_DEFAULTS: Mapping[str, Any] = MappingProxyType({"mode": "sync", "driver": None, "rounds": 15})
+OWN_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {"mode": "sync", "driver": None, "rounds": 15, "max_steps": 2}
+)
 """Options of a run that have another default here."""
 
 
@@ -60,6 +63,7 @@ class EvolveArguments(TypedDict, total=False):
     propose: Callable[..., Any] | None
     strategy: Any
     test_tasks: Iterable[Any] | None
+    oracle_tasks: Iterable[Any] | None
     initial_state: Json
     held_out_frac: float
     shuffle: bool
@@ -78,6 +82,17 @@ class EvolveArguments(TypedDict, total=False):
     resync: Resync
     bind: Bind
     aggregator: Any
+    batch_size: int
+    max_steps: int
+    accept_level: float
+    max_draws: int
+    promote_after: int
+    oracle_budget: int
+    blast_radius: float
+    conflict: Any
+    fusion: Any
+    acceptance: Any
+    promotion: Any
     aggregator_factory: Callable[..., Any] | None
     sampler: Any
     parallel: Any

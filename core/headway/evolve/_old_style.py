@@ -210,7 +210,7 @@ class Audit:
         The mean reward of a state.
         """
         context = self._desk.now()
-        ids = (*context.held_out, *getattr(context, "oracle", ()))
+        ids = (*context.held_out, *context.oracle)
         return Verifier(self._desk).score(state, tuple(dict.fromkeys(ids)), draws)
 
 

@@ -14,7 +14,14 @@ import attrs
 from headway._checks import check_count
 from headway.contracts import FaultSeen, Notice, Observer, SweepDone
 from headway.errors import OptionError
-from headway.evolve._arguments import FRONT, PROGRAM, RENAMED, arguments, run_defaults
+from headway.evolve._arguments import (
+    FRONT,
+    OWN_DEFAULTS,
+    PROGRAM,
+    RENAMED,
+    arguments,
+    run_defaults,
+)
 from headway.evolve._old_style import OldStyle, is_old_style, made_by
 from headway.evolve._program import Program
 from headway.options import check_names, make_options
@@ -170,6 +177,8 @@ def _aggregator(given: Mapping[str, Any], options: dict[str, Any], registry: Reg
         config = make_options({k: v for k, v in options.items() if k != "aggregator"}, {})
         return made_by(factory, config, options["policy"])
     if aggregator is None:
+        # Whoever chooses the aggregator chooses how many of its steps race.
+        options.setdefault("max_steps", OWN_DEFAULTS["max_steps"])
         return run_defaults()["aggregator"]
     return OldStyle(aggregator) if is_old_style(aggregator) else aggregator
 

@@ -23,6 +23,7 @@ from headway.strategies import AppendRules, FileTree, Strategy
 
 _FILES: Mapping[str, str] = {
     "test_tasks": "a file of tasks to be scored once, at the end",
+    "oracle_tasks": "a file of tasks that audits measure as well",
     "initial_state": "a file or folder with the state to start from",
 }
 """Options whose text on the command line names a file."""
@@ -55,6 +56,7 @@ class Program(Domain):
         run: Instead of an agent's.
         propose: Instead of an agent's.
         test_tasks: Scored once, at the end.
+        oracle_tasks: What an audit measures beside the held-out tasks.
         initial_state: The state to start from, instead of the strategy's.
         held_out_frac: The share of the tasks that candidates are measured on.
         shuffle: Whether chance, keyed by ``seed``, chooses these; else they are the last ones.
@@ -81,6 +83,7 @@ class Program(Domain):
         run: Callable[..., Any] | None = None,
         propose: Callable[..., Any] | None = None,
         test_tasks: Iterable[Any] | None = None,
+        oracle_tasks: Iterable[Any] | None = None,
         initial_state: Json = None,
         held_out_frac: float = 0.4,
         shuffle: bool = True,
@@ -96,8 +99,11 @@ class Program(Domain):
         self.strategy: Any = _checked_strategy(AppendRules() if strategy is None else strategy)
         items = identified(tasks, "tasks")
         tests: Items = {} if test_tasks is None else _side(test_tasks, items, "test_tasks")
-        self._items: Items = {**items, **tests}
-        self._splits = _splits(items, tests, self._options)
+        oracle: Items = {}
+        if oracle_tasks is not None:
+            oracle = _side(oracle_tasks, {**items, **tests}, "oracle_tasks")
+        self._items: Items = {**items, **tests, **oracle}
+        self._splits = _splits(items, tests, oracle, self._options)
         self._initial: Json = _checked_state(self.strategy, initial_state)
         self._made: Mapping[str, Any] = {
             "tasks": tuple(items.values()),
@@ -106,6 +112,7 @@ class Program(Domain):
             "run": self._run.function,
             "propose": self._propose.function,
             "test_tasks": tuple(tests.values()) or None,
+            "oracle_tasks": tuple(oracle.values()) or None,
             "initial_state": initial_state,
             "defaults": defaults,
             **attrs.asdict(self._options),
@@ -124,8 +131,8 @@ class Program(Domain):
         """
         A program like this one, with other options.
 
-        A text stands for a value as on the command line; for ``test_tasks`` and ``initial_state`` it
-        names a file.
+        A text stands for a value as on the command line; for ``test_tasks``,
+        ``oracle_tasks`` and ``initial_state`` it names a file.
 
         Raises:
             OptionError: there is no such option, or a value cannot be used.
@@ -341,7 +348,7 @@ def _side(tasks: Iterable[Any], others: Items, option: str) -> Items:
     return items
 
 
-def _splits(items: Items, tests: Items, options: ProgramOptions) -> Splits:
+def _splits(items: Items, tests: Items, oracle: Items, options: ProgramOptions) -> Splits:
     train, held_out = divided(
         tuple(items), options.held_out_frac, shuffle=options.shuffle, seed=options.seed
     )
@@ -349,4 +356,5 @@ def _splits(items: Items, tests: Items, options: ProgramOptions) -> Splits:
         train=[as_task(number, items[number]) for number in train],
         held_out=[as_task(number, items[number]) for number in held_out],
         test=[as_task(number, item) for number, item in tests.items()],
+        oracle=[as_task(number, item) for number, item in oracle.items()],
     )
