@@ -127,7 +127,7 @@ class Alone:
     Never tries cards together.
     """
 
-    def groups(self, cards):
+    def groups(self, cards, chance):
         return tuple((card,) for card in cards)
 
 

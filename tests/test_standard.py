@@ -284,6 +284,52 @@ def test_a_union_that_does_not_help_is_taken_apart():
     assert [2, 3] == [len(request.candidates) for request in measured]
 
 
+def test_cards_that_were_seen_to_help_are_tried_together_first():
+    """
+    One candidate instead of three; and alone, once unions have not helped lately.
+    """
+    cards = [card(n, delta=0.5) for n in (1, 2, 3)]
+    lucky, _ = played(cards, total, context())
+    luckless, _ = played(cards, total, context(memory={"unions": 5.0}))
+
+    assert [1, 3] == [len(measures(asked)[0].candidates) - 1 for asked in (lucky, luckless)]
+    assert (1, 2, 3) == commits(lucky)[0].cards
+
+
+@pytest.mark.parametrize("deltas", [(None, None), (0.5, 0.0), (0.5, -0.5), (0.0, 0.0)])
+def test_cards_that_may_not_help_are_tried_alone(deltas):
+    """
+    A union needs one that was seen to help, and none that was seen not to.
+    """
+    cards = [card(n, delta=delta) for n, delta in enumerate(deltas)]
+    asked, _ = played(cards, total, context())
+
+    assert 2 == len(measures(asked)[0].candidates) - 1
+
+
+def test_noisy_cards_are_tried_alone():
+    """
+    A noisy union that helps says too little about its members.
+    """
+    cards = [card(n, delta=0.5) for n in (1, 2)]
+    asked, _ = played(cards, total, context(deterministic=False))
+
+    assert 2 == len(measures(asked)[0].candidates) - 1
+
+
+def test_unions_that_do_not_help_make_the_next_one_less_likely():
+    """
+    What was tried lately counts most.
+    """
+    cards = [card(n, {f"k{n}": -1}, delta=0.5) for n in (1, 2)]
+    memory, sizes = None, []
+    for step in range(1, 6):
+        asked, memory = played(cards, total, context(memory=memory, step=step))
+        sizes.append(len(measures(asked)[0].candidates) - 1)
+
+    assert [1, 1, 1, 2, 2] == sizes
+
+
 def test_the_last_step_leaves_nothing_that_helps():
     """
     Nobody would come back to what it carried, so it goes on from its own commit.
@@ -778,6 +824,45 @@ def test_a_part_that_is_needed_stays_and_the_next_one_is_tried_next_time():
     assert {"a": 1, "b": 0} == measures(asked)[-1].candidates[0].value
     assert (4, Artifact(head).digest) == (memory["cursor"], memory["pruned"])
     assert (2, 1) == (len(measures(asked)), len(measures(again)))
+
+
+def removed_from(asked):
+    """
+    What was tried without a part: the first row of each comparison but the first.
+    """
+    return [request.candidates[0].value for request in measures(asked)[1:]]
+
+
+def test_on_a_head_that_stays_a_removal_is_tried_now_and_then():
+    """
+    The next part's, so many steps after the last one.
+    """
+    head = {"a": 1, "b": 1}
+    about = after({"pruned": Artifact(head).digest, "pruned_in": 5, "cursor": 1}, head)
+    about = attrs.evolve(about, removals=removals("a", "b"))
+    tried = {}
+    for step in (6, 24, 25):
+        now = attrs.evolve(about, step=step)
+        tried[step] = removed_from(played([card(9, {"bad": 1})], worth(head), now)[0])
+
+    assert {6: [], 24: [], 25: [{"a": 1, "b": 0}]} == tried
+
+
+def test_what_came_in_with_a_union_is_tried_without():
+    """
+    Each part of it in a step of its own, one step after the other, until one is not needed.
+    """
+    cards = [card(1, {"a": 1}, delta=0.5), card(2, {"rider": 1}, delta=0.5)]
+    score = worth({"a": 1, "rider": 0})
+    parts = removals("a", "rider")
+    _, memory = played(cards, score, context(removals=parts))
+    head, found = {"a": 1, "rider": 1}, []
+    for step in (2, 3):
+        about = attrs.evolve(after(memory, head, removals=parts), step=step)
+        asked, memory = played([card(9, {"bad": 1})], score, about)
+        found.append(([c.candidate.value for c in commits(asked)], memory["probation"]))
+
+    assert [([], ["rider"]), ([{"a": 1, "rider": 0}], [])] == found
 
 
 def test_a_card_that_helps_comes_before_a_removal():

@@ -36,11 +36,16 @@ class Fusion(Protocol):
     Says which cards are tried together.
     """
 
-    def groups(self, cards: Sequence[Card]) -> tuple[tuple[Card, ...], ...]:
+    def groups(self, cards: Sequence[Card], chance: float) -> tuple[tuple[Card, ...], ...]:
         """
         What is to be measured: groups of cards, each of which is applied, and committed, as one.
 
         A card may be in several groups.  A group of several cards stands after all single ones.
+
+        Args:
+            cards: Cards that do not contradict each other.
+            chance: How likely it is that a union helps, by those that were tried lately; 0 when rewards
+                are noisy, where a union that helps says too little about its members.
         """
         ...
 

@@ -16,13 +16,24 @@ def _numbers(held: Iterable[int]) -> tuple[int, ...]:
     return tuple(held)
 
 
+def _keys(held: Iterable[str]) -> frozenset[str]:
+    return frozenset(held)
+
+
+PRIOR_HELPED, PRIOR_UNIONS = 3.0, 4.0
+"""What is believed of unions before one was tried: three of four help."""
+
+FADES = 0.8
+"""What a union counts, in units of the one that is tried next."""
+
+
 @attrs.frozen(kw_only=True)
 class Memory:
     """
     One value, kept by the machine and changed with commits; as JSON it is a dict of these fields.
 
-    While rewards are deterministic it changes with commits and vetoes alone, so that racing steps
-    are not abandoned for it.
+    While rewards are deterministic it changes with commits and vetoes, and when a union or a removal
+    was tried in vain: seldom, since racing steps are abandoned for it.
 
     Args:
         head: The content digest of the head that the draws and spent cards below belong to.
@@ -36,7 +47,11 @@ class Memory:
         since: The step that committed it.
         confirmed: Confirmations of it in a row.
         pruned: The content digest of the head that a removal was last tried on.
+        pruned_in: The step that tried it.
         cursor: Which part's removal is tried next.
+        probation: The keys of cards that were committed in a union and whose removal was not tried.
+        unions: How many unions were tried, the latest counting most.
+        helped: How many of them helped, likewise.
     """
 
     head: str = ""
@@ -49,7 +64,18 @@ class Memory:
     since: int = 0
     confirmed: int = 0
     pruned: str = ""
+    pruned_in: int = 0
     cursor: int = 0
+    probation: frozenset[str] = attrs.field(default=frozenset[str](), converter=_keys)
+    unions: float = 0.0
+    helped: float = 0.0
+
+    @property
+    def chance(self) -> float:
+        """
+        The chance that a union helps, from those that were tried lately; 3/4 before the first.
+        """
+        return (self.helped + PRIOR_HELPED) / (self.unions + PRIOR_UNIONS)
 
     @classmethod
     def read(cls, context: StepContext) -> Memory:
@@ -84,8 +110,34 @@ class Memory:
             confirmed=0,
         )
 
+    def after_union(self, *, helps: bool) -> Memory:
+        """
+        The memory after a union was tried.
+        """
+        unions, helped = FADES * self.unions + 1, FADES * self.helped + helps
+        return attrs.evolve(self, unions=unions, helped=helped)
+
+    def on_probation(self, keys: Iterable[str]) -> Memory:
+        """
+        The memory after a commit of cards that were not all tried alone.
+        """
+        return attrs.evolve(self, probation=self.probation.union(keys))
+
+    def after_removal(self, head: str, step: int, keys: Iterable[str]) -> Memory:
+        """
+        The memory after a step tried the removal of a part on a head.
+        """
+        return attrs.evolve(
+            self,
+            pruned=head,
+            pruned_in=step,
+            cursor=self.cursor + self.probation.isdisjoint(keys),
+            probation=self.probation.difference(keys),
+        )
+
     def to_json(self) -> Json:
         """
         The memory as a JSON value.
         """
-        return {**attrs.asdict(self), "spent": list(self.spent)}
+        held = attrs.asdict(self)
+        return {**held, "spent": list(self.spent), "probation": sorted(self.probation)}

@@ -2,10 +2,11 @@
 The standard aggregator: merges what helps and does not conflict.
 
 A step resolves conflicts and measures, all at once and against the head on the same held-out tasks
-and draws: each new card alone, the union of those that an earlier step carried, and, once after each
-commit, the head without one of its parts.  It commits the best of them that is accepted, and carries
-the other cards that help, or still may, over to the next step, which merges them.  So a step of a
-deterministic run takes one measurement's time, and what does not help is measured once.
+and draws: the union of all its cards while unions are likely to help; else each new card alone, and
+the union of those that an earlier step carried.  It commits the best of them that is accepted, and
+carries the other cards that help, or still may, over to the next step, which merges them.  A union that
+does not help is taken apart in the same step.  When nothing is better, the head is now and then compared
+with what it is without one of its parts.
 
 Each decision is a part of its own: what contradicts (``conflict``), what is tried together
 (``fusion``), when a candidate is known to be better (``acceptance``), and when a version becomes the
@@ -57,6 +58,9 @@ from headway.contracts import (
 
 CONFIRM_DRAW = 1 << 19
 """Draws from here on are kept for confirmations of the head."""
+
+PRUNE_EVERY = 20
+"""Steps on one head after which one more removal is tried."""
 
 PROMOTION_TRIES = 3
 """In how many steps a promotion is asked for while the ledger has not acknowledged it."""
@@ -117,8 +121,8 @@ class StandardAggregator:
         self, cards: Sequence[Card], memory: Memory, context: StepContext
     ) -> Generator[Request, Any, Memory]:
         head: Snapshot = context.head
-        removal, memory = _next_removal(memory, context)
-        groups = self.fusion.groups(cards)
+        removal = _next_removal(memory, context)
+        groups = self.fusion.groups(cards, memory.chance if context.deterministic else 0.0)
         idle = [] if context.quiet else _idle(groups, memory)
         groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
         pool: list[Contender] = []
@@ -127,6 +131,7 @@ class StandardAggregator:
             contenders = self._contenders(groups, removal, head.artifact, share, context)
             if comparable(contenders, context):
                 yield from compare([*pool, *contenders], head.artifact, context)
+                memory = _unions(memory, contenders)
             else:
                 first = _first_draw(groups, memory, context)
                 seen = yield from contest(contenders, head.artifact, context, first)
@@ -145,6 +150,8 @@ class StandardAggregator:
             if late and not context.quiet:
                 yield Carry(late)
             memory = memory.after_commit(winner.artifact.digest, context.step, memory.used)
+            if len(winner.group) > 1:
+                memory = memory.on_probation(key for card in winner.group for key in card.keys)
             head = yield Commit(winner.artifact, winner.group, memory.to_json())
             pool = []
             groups = _alone(late) if context.quiet else ()  # the last step is the last chance
@@ -209,13 +216,17 @@ class StandardAggregator:
         """
         Commit the head without a part, if it was seen to do as well without.
         """
-        pruned = next((c for c in contenders if c.removal and c.accepted), None)
-        if pruned is None or pruned.removal is None:
+        tried = next((c for c in contenders if c.removal), None)
+        if tried is None or tried.removal is None:
             return memory
-        passed, memory = yield from self._passes(pruned, memory, context.head, context)
+        keys = tried.removal.keys
+        memory = memory.after_removal(context.head.digest, context.step, keys)
+        if not tried.accepted:
+            return memory
+        passed, memory = yield from self._passes(tried, memory, context.head, context)
         if passed:
-            memory = memory.after_commit(pruned.artifact.digest, context.step, memory.used)
-            yield Commit(pruned.artifact, (), memory.to_json(), pruned.removal.keys)
+            memory = memory.after_commit(tried.artifact.digest, context.step, memory.used)
+            yield Commit(tried.artifact, (), memory.to_json(), keys)
         return memory
 
     # ------------------------------------------------------------------ checks
@@ -288,18 +299,22 @@ class StandardAggregator:
         return memory
 
 
-def _next_removal(memory: Memory, context: StepContext) -> tuple[Removal | None, Memory]:
+def _next_removal(memory: Memory, context: StepContext) -> Removal | None:
     """
-    The removal to try, once after each commit, and the memory that it was tried.
+    The removal to try: of parts that came in untried, one in each step; of the others, one a commit
+    and one every ``PRUNE_EVERY`` steps.
     """
     head = context.head.digest
-    if memory.committed != head or memory.pruned == head:
-        return None, memory
+    if memory.committed != head:
+        return None
     removals = context.removals()
-    if not removals:
-        return None, memory
-    tried = attrs.evolve(memory, pruned=head, cursor=memory.cursor + 1)
-    return removals[memory.cursor % len(removals)], tried
+    for removal in removals:
+        if not memory.probation.isdisjoint(removal.keys):
+            return removal
+    lately = memory.pruned == head and context.step < memory.pruned_in + PRUNE_EVERY
+    if not removals or lately:
+        return None
+    return removals[memory.cursor % len(removals)]
 
 
 def _idle(groups: Sequence[tuple[Card, ...]], memory: Memory) -> list[Card]:
@@ -320,6 +335,12 @@ def _first_draw(groups: Sequence[tuple[Card, ...]], memory: Memory, context: Ste
         return 0
     fused = any(len(group) > 1 for group in groups)
     return memory.used if fused else memory.first
+
+
+def _unions(memory: Memory, contenders: Sequence[Contender]) -> Memory:
+    for union in (c for c in contenders if len(c.group) > 1):
+        memory = memory.after_union(helps=union.accepted)
+    return memory
 
 
 def _seen(memory: Memory, draws: int, context: StepContext) -> Memory:
