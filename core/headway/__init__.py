@@ -21,14 +21,17 @@ from headway.contracts import (
     Work,
     charge,
 )
+from headway.evolve import MergeReport, Program, aevolve, async_evolve, evolve
 from headway.gate import Barrier, GateView, LagGate
 from headway.merger import Merger
 from headway.options import RunOptions
 from headway.registry import Registry, get_policy
 from headway.result import Result
 from headway.run import arun, run
+from headway.strategies import AppendRules, FileTree, KeyedRules, SingleSlot, Strategy
 
 __all__ = [
+    "AppendRules",
     "Artifact",
     "Backpressure",
     "Barrier",
@@ -39,21 +42,30 @@ __all__ = [
     "Consume",
     "Domain",
     "EvidenceBuffer",
+    "FileTree",
     "GateView",
+    "KeyedRules",
     "LagGate",
     "Measure",
+    "MergeReport",
     "Merger",
     "Outcome",
+    "Program",
     "Registry",
     "Result",
     "RunOptions",
+    "SingleSlot",
     "Snapshot",
     "Splits",
     "StepContext",
+    "Strategy",
     "Task",
     "Work",
+    "aevolve",
     "arun",
+    "async_evolve",
     "charge",
+    "evolve",
     "get_policy",
     "run",
 ]

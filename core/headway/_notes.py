@@ -26,6 +26,9 @@ _ROUNDING = 1e-12
 _INSTEAD = {"round_timeout": "; rollout_timeout bounds each rollout"}
 """What does in the other mode what an idle option was set for."""
 
+UNBOUNDED = ("full", "reflective")
+"""Policies that alpha means nothing to."""
+
 
 def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
     """
@@ -50,7 +53,20 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
             f"max_concurrency={concurrency} is more than n_workers={options.n_workers}, which is "
             "what runs at once"
         )
-    return (*notes, *_idle_notes(options))
+    return (*notes, *_alpha_notes(options), *_idle_notes(options))
+
+
+def _alpha_notes(options: RunOptions) -> list[str]:
+    """
+    An alpha that makes a policy throw away what the gate lets come about.
+    """
+    alpha, least = options.alpha, options.least_alpha
+    unbounded = options.policy in UNBOUNDED or options.mode == "sync"
+    if alpha is None or alpha >= least or unbounded:
+        return []
+    return [
+        f"alpha={alpha} is below {least}, the lag that may come about: what is older is discarded"
+    ]
 
 
 def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tuple[str, ...]:
@@ -87,7 +103,14 @@ def _idle_notes(options: RunOptions) -> list[str]:
     Options that were set and mean nothing in the run's mode.
     """
     idle = {
-        "async": ("rounds", "round_size", "max_concurrency", "round_timeout", "refresh_interval"),
+        "async": (
+            "rounds",
+            "round_size",
+            "parallel",
+            "max_concurrency",
+            "round_timeout",
+            "refresh_interval",
+        ),
         # Without an alpha of its own, a policy takes the async ratio for it, in either mode.
         "sync": ("resync", "max_wait_rounds", *(() if options.alpha is None else ("async_ratio",))),
     }[options.mode]

@@ -175,8 +175,7 @@ class _Parts:
         for option, kind in PARTS.items():
             if option in DECISIONS and option not in tuning.decisions:
                 continue
-            spec = getattr(options, option)
-            more = {"initial": initial} if kind == "ledger" and isinstance(spec, str) else {}
+            spec, more = _spec(option, options, initial)
             choice = registry.describe(kind, spec)
             choices[kind] = str(choice)
             names["commit" if kind == "ledger" else kind] = choice.name
@@ -236,6 +235,18 @@ class _Tuning:
             for name, value in self._given.items()
             if name not in self._taken
         )
+
+
+def _spec(option: str, options: RunOptions, initial: Artifact) -> tuple[Any, dict[str, Any]]:
+    """
+    What stands for a part, and what it is made with.
+    """
+    spec: Any = getattr(options, option)
+    if option == "sampler" and options.parallel is not None and options.mode == "sync":
+        return options.parallel, {"window": options.window}
+    if option == "ledger" and isinstance(spec, str):
+        return spec, {"initial": initial}
+    return spec, {}
 
 
 def _config(domain: Domain, splits: Splits, options: RunOptions) -> MachineConfig:
@@ -331,10 +342,9 @@ def _check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
 
 def _gate(options: RunOptions, aggregator: Aggregator) -> Gate:
     if options.mode == "sync":
-        size = options.n_workers if options.round_size is None else options.round_size
         return Barrier(
             n_workers=options.at_once,
-            round_size=size,
+            round_size=options.window,
             refresh_interval=options.refresh_interval,
         )
     return LagGate(
@@ -366,7 +376,7 @@ def _engine(
     machine = Machine(
         config,
         gate=_gate(options, parts.aggregator),
-        alpha=max(1, options.async_ratio) if options.alpha is None else options.alpha,
+        alpha=options.least_alpha if options.alpha is None else options.alpha,
         backpressure=Backpressure(
             stall_patience=options.stall_patience, carry_limit=options.carry_limit
         ),

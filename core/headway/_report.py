@@ -18,6 +18,8 @@ from headway.result import Failure, Result
 
 T = TypeVar("T")
 
+SPLITS = ("train", "held_out", "test", "oracle")
+
 _KEPT_SWEEPS = 100_000
 """How many sweeps of the history are kept, the newest ones."""
 
@@ -101,6 +103,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         no_ops=counts.no_ops,
         failures=_failures(engine),
         ledger_log=ledger_log,
+        splits={name: getattr(machine.config, name) for name in SPLITS},
         choices=opening.choices,
         notes=opening.notes,
         unscored=_unscored(machine),

@@ -21,9 +21,15 @@ Driver: TypeAlias = Literal["threads", "asyncio", "serial", "simulated"]
 Resync: TypeAlias = Literal["commit", "lag"]
 Bind: TypeAlias = Literal["late", "early"]
 Straggler: TypeAlias = Literal["count", "hedge", "cancel"]
+Parallel: TypeAlias = Literal["data", "ensemble"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 DRIVERS: tuple[str, ...] = get_args(Driver)
+HARNESS = 0.3
+"""An artifact with a larger blast radius is a harness: it is changed rarely, and with more care."""
+
+LEAST_ALPHA_HARNESS = 5
+
 WORK = ("rollout", "propose", "measure", "rebase", "commit")
 """The kinds of work that a law of ``durations`` may stand for."""
 
@@ -130,6 +136,12 @@ class RunOptions:
     sampler: Any = attrs.field(
         default="shuffled", metadata=_about("who chooses tasks: a name or an object")
     )
+    parallel: Parallel | None = attrs.field(
+        default=None,
+        metadata=_word(
+            "data: a round's rollouts share no task; ensemble: they share one", Parallel
+        ),
+    )
     estimator: Any = attrs.field(
         default="ewma", metadata=_about("the duration estimator: a name or an object")
     )
@@ -215,6 +227,9 @@ class RunOptions:
             if check is not None and not unset:
                 check(field.name, value)
         check_names(self.durations or {}, WORK, "kinds of work")
+        if self.parallel is not None and self.sampler != "shuffled":
+            remedy = "It is a sampler of its own: leave this or sampler out."
+            raise OptionError("parallel", self.parallel, remedy)
         if self.mode == "async" and self.driver == "serial":
             remedy = (
                 "Async mode needs a driver that can overlap: threads, asyncio or simulated; "
@@ -237,6 +252,21 @@ class RunOptions:
         if self.mode == "async" or self.max_concurrency is None:
             return self.n_workers
         return min(self.n_workers, self.max_concurrency)
+
+    @property
+    def least_alpha(self) -> int:
+        """
+        The lag that may come about, and so the least alpha that a guarded policy gets along with.
+        """
+        least = LEAST_ALPHA_HARNESS if self.blast_radius > HARNESS else 1
+        return max(least, self.async_ratio)
+
+    @property
+    def window(self) -> int:
+        """
+        How many rollouts a round of sync mode has.
+        """
+        return self.n_workers if self.round_size is None else self.round_size
 
     @property
     def limits(self) -> Mapping[str, float]:

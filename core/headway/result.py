@@ -99,6 +99,8 @@ class Result:
         no_ops: Proposals that would have changed nothing.
         failures: What went wrong and how often.
         ledger_log: The committed versions, oldest first.
+        splits: The ids of the tasks by split: ``train``, ``held_out``, ``test``,
+            ``oracle``.
         choices: The effective plug-ins by kind, with distribution and version.
         notes: What was said before the run started.
         unscored: Why ``final_reward`` is the gate's last measurement, or unknown; None when it was
@@ -147,6 +149,7 @@ class Result:
     no_ops: int
     failures: tuple[Failure, ...]
     ledger_log: tuple[LedgerEntry, ...]
+    splits: Mapping[str, tuple[str, ...]] = attrs.field(converter=_by_word)
     choices: Mapping[str, str] = attrs.field(converter=_by_word)
     notes: tuple[str, ...]
     unscored: str | None

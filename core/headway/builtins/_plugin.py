@@ -64,11 +64,14 @@ def headway_executors() -> Mapping[str, str]:
 @hookimpl
 def headway_samplers() -> Mapping[str, str]:
     """
-    Every task once an epoch, or every task that is not known to be solved.
+    Every task once an epoch, or every one that is not known to be solved; and two that know what a
+    round is.
     """
     return {
         "shuffled": "headway.builtins._sampler:ShuffledEpochs",
         "unsolved": "headway.builtins._sampler:UnsolvedEpochs",
+        "data": "headway.builtins._rounds:DataParallel",
+        "ensemble": "headway.builtins._rounds:Ensemble",
     }
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
@@ -80,7 +80,17 @@ class DomainHelp(argparse.Action):
 
 def _about(name: str) -> str:
     with redirect_stdout(sys.stderr):  # what a plug-in prints is no part of the help
-        domain: Domain = Registry.discover().create("domain", name)
-    width = max(map(len, domain.options), default=0)
-    lines = [f"  {option:{width}}  {text}\n" for option, text in domain.options.items()]
+        options = _options(name)
+    width = max(map(len, options), default=0)
+    lines = [f"  {option:{width}}  {text}".rstrip() + "\n" for option, text in options.items()]
     return "".join([f"\noptions of {name}, for --set:\n", *(lines or ["  none\n"])])
+
+
+def _options(name: str) -> Mapping[str, str]:
+    from headway.cli._targets import describe_options, registered
+
+    registry = Registry.discover()
+    if registered(name, registry) is None:
+        return describe_options(name)
+    domain: Domain = registry.create("domain", name)
+    return domain.options

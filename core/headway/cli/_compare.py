@@ -23,6 +23,7 @@ from headway.cli._arguments import DomainHelp
 from headway.cli._flags import add_flags, flag_of, read_seeds, read_words, read_workers
 from headway.cli._output import PARENT, answer, claim, write
 from headway.cli._settings import Settings, gather
+from headway.cli._targets import make_domain, registered
 from headway.comparing import (
     CONTROLS,
     EQUAL,
@@ -174,8 +175,7 @@ def _study(args: argparse.Namespace) -> _Study:
     registry = Registry.discover()
 
     def make() -> Domain:
-        domain: Domain = registry.create("domain", settings.name, **settings.domain)
-        return domain
+        return make_domain(settings.name, settings.domain, registry)
 
     with settings.naming_domain():
         domain = make()
@@ -194,7 +194,10 @@ def _study(args: argparse.Namespace) -> _Study:
             shown=flag_of,
         )
         runner = Runner(
-            make=make, registry=registry, name=settings.name, observers=settings.observers
+            make=make,
+            registry=registry,
+            name=registered(settings.name, registry),
+            observers=settings.observers,
         )
         notes = runner.check(plan)
     folder = claim(args.out, name=f"{settings.name}-compare", seed=plan.seeds[0])

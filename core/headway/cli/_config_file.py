@@ -15,12 +15,16 @@ from typing import Any, cast
 
 import attrs
 
-from headway.cli._flags import SHORT, read_laws, unknown
+from headway.cli._flags import ALIASES, SHORT, read_laws, unknown
 from headway.errors import UsageError, suggestion
 from headway.options import PARTS, RunOptions, option_names
 
-_ALIASES: Mapping[str, str] = {flag.removeprefix("--"): option for option, flag in SHORT.items()}
-"""Options that a file may also call by their flag."""
+_ALIASES: Mapping[str, str] = {
+    flag.removeprefix("--").replace("-", "_"): option
+    for flags in (SHORT, ALIASES)
+    for option, flag in flags.items()
+}
+"""Options that a file may also call by another name."""
 
 
 @attrs.frozen(kw_only=True)

@@ -20,6 +20,13 @@ from headway.options import WORK, RunOptions
 SHORT: Mapping[str, str] = {"n_workers": "--workers", "target_reward": "--target"}
 """Options whose flag is not simply their name."""
 
+ALIASES: Mapping[str, str] = {
+    "max_rollouts": "--max-iters",
+    "policy": "--staleness-policy",
+    "estimator": "--duration-estimator",
+}
+"""Flags that stand for the same: what ``evolve`` calls these options."""
+
 USUAL = (
     "mode",
     "driver",
@@ -182,7 +189,8 @@ def _add(group: Any, field: attrs.Attribute[Any]) -> None:
         more |= {"action": "append", "metavar": "KIND=LAW", "help": f"{about}; may be repeated"}
     else:
         more["metavar"] = "N" if int in types else "X" if float in types else "NAME"
-    group.add_argument(flag_of(field.name), **more)
+    flags = [flag_of(field.name), *filter(None, [ALIASES.get(field.name)])]
+    group.add_argument(*flags, **more)
 
 
 def _shown(default: Any) -> str:

@@ -25,7 +25,7 @@ from headway.cli._flags import add_flags, flag_of
 from headway.cli._output import PARENT, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
-from headway.contracts import Domain
+from headway.cli._targets import make_domain, observer, registered, with_parts
 from headway.drivers import Interrupt
 from headway.options import RunOptions, make_options
 from headway.registry import Registry
@@ -40,6 +40,7 @@ Example:
   headway run inflect --help                             all of them
   headway run inflect --driver simulated --durations rollout=lognormal:1,1
   headway run inflect --config study.toml --json
+  headway run study.py:program --set held_out_frac=0.3   a domain that a file makes
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 141 when nobody reads the
 output to its end, 143 after SIGTERM.
@@ -63,7 +64,9 @@ def add_parser(subparsers: Any) -> None:
     )
     about = "show this help and end; behind a domain's name with the domain's options"
     parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
-    parser.add_argument("domain", metavar="DOMAIN", help="what is improved, such as inflect")
+    parser.add_argument(
+        "domain", metavar="DOMAIN", help="what is improved: inflect, FILE.py:NAME, MODULE:NAME"
+    )
     parser.add_argument(
         "--set",
         dest="settings",
@@ -134,20 +137,21 @@ def _study(args: argparse.Namespace) -> Study:
     settings = gather(args)
     registry = Registry.discover()
     with settings.naming_domain():
-        domain: Domain = registry.create("domain", settings.name, **settings.domain)
+        domain = make_domain(settings.name, settings.domain, registry)
     with settings.naming():
-        options = make_options(settings.options, domain.defaults)
+        options = with_parts(make_options(settings.options, domain.defaults), registry)
         display = progress(sys.stderr, options)
         prepared = prepare(
             domain,
             options,
             registry=registry,
-            observers=(display, *settings.observers),
-            domain_name=settings.name,
+            observers=(display, *map(observer, settings.observers)),
+            domain_name=registered(settings.name, registry),
         )
     check_files(domain.render(prepared.started.head.artifact.value))
     folder = claim(args.out, name=settings.name, seed=options.seed)
-    text = config_text(settings.name, options, settings.domain, settings.observers)
+    named = make_options(settings.options, domain.defaults)
+    text = config_text(settings.name, named, settings.domain, settings.observers)
     write(folder, "config.toml", text)
     return Study(settings=settings, folder=folder, prepared=prepared, display=display)
 

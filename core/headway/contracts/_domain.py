@@ -19,7 +19,8 @@ class Domain(ABC):
     Only ``tasks``, ``initial``, ``rollout``, ``propose`` and ``apply`` must be written.  A domain
     is called from several threads at once and keeps no state between calls.  A method that names
     ``rng`` receives a ``random.Random`` of its own, keyed by (run seed, ticket, purpose, draw); one
-    that names ``payload`` receives what the aggregator's ``select`` gave.  With no other source of
+    that names ``payload`` receives what the aggregator's ``select`` gave, and one that names
+    ``ticket`` its ``Ticket``, or None where something is measured.  With no other source of
     randomness, equal seeds give equal runs.  ``rollout``, ``propose`` and ``measure`` may be
     ``async def``.
 

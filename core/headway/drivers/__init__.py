@@ -13,7 +13,7 @@ import attrs
 from headway.drivers._engine import Engine, Telling, Work
 from headway.drivers._interrupt import Interrupt, catching_signals
 from headway.drivers._steps import StepHost
-from headway.drivers._work import Workbench
+from headway.drivers._work import InvalidValue, Workbench
 from headway.machine import Started
 
 if TYPE_CHECKING:  # importing it costs, and most runs need no loop
@@ -24,6 +24,7 @@ __all__ = [
     "Drive",
     "Engine",
     "Interrupt",
+    "InvalidValue",
     "StepHost",
     "Telling",
     "Work",

@@ -28,6 +28,7 @@ from headway.contracts import (
     Proposal,
     Snapshot,
     Task,
+    Ticket,
     Usage,
     canonical_json,
     content_digest,
@@ -112,7 +113,7 @@ class Workbench:
         methods = ("rollout", "propose", "measure")
         for method in methods:
             names = inspect.signature(getattr(self.domain, method)).parameters
-            self._wants[method] = frozenset(names) & {"rng", "payload"}
+            self._wants[method] = frozenset(names) & {"rng", "payload", "ticket"}
         # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
         self._by_rollout = type(self.domain).measure is Domain.measure
         behind = {m: m for m in methods} | {"verify": "rollout"}
@@ -222,17 +223,17 @@ class Workbench:
         return self._try(self._asked(self.domain.apply, call.artifact.value, call.diff), call)
 
     def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
-        more = self._more("rollout", call.payload, "rollout", call.ticket.number)
+        more = self._more("rollout", call.payload, call.ticket, "rollout", call.ticket.number)
         return self.domain.rollout(state, self.tasks[call.task], **more)
 
     def _measure(self, call: MeasureCall) -> Any:
         scores = "rollout" if self._by_rollout else "measure"
-        more = self._more(scores, None, "measure", call.task, call.draw, call.artifact.digest)
+        more = self._more(scores, None, None, "measure", call.task, call.draw, call.artifact.digest)
         measure = self.domain.rollout if self._by_rollout else self.domain.measure
         return measure(call.artifact.value, self.tasks[call.task], **more)
 
     def _propose(self, call: ProposeCall) -> Any:
-        more = self._more("propose", call.payload, "propose", call.ticket.number)
+        more = self._more("propose", call.payload, call.ticket, "propose", call.ticket.number)
         task = self.tasks[call.task]
         return self.domain.propose(call.artifact.value, task, call.outcome, **more)
 
@@ -246,7 +247,9 @@ class Workbench:
     def _promote(self, call: PromoteCall) -> Any:
         return self.ledger.promote(call.version)
 
-    def _more(self, method: str, payload: Json, *key: object) -> dict[str, Any]:
+    def _more(
+        self, method: str, payload: Json, ticket: Ticket | None, *key: object
+    ) -> dict[str, Any]:
         """
         What the method asks for by name; the key is its random stream's.
         """
@@ -256,6 +259,8 @@ class Workbench:
         more: dict[str, Any] = {"rng": keyed_rng(self.seed, *key)} if "rng" in wants else {}
         if "payload" in wants:
             more["payload"] = payload
+        if "ticket" in wants:
+            more["ticket"] = ticket
         return more
 
     # ------------------------------------------------------- checked, as the machine takes it

@@ -140,7 +140,7 @@ def headway_samplers() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("sampler")
-    ('hardest', 'shuffled', 'unsolved')
+    ('data', 'ensemble', 'hardest', 'shuffled', 'unsolved')
     """
 
 

@@ -1,0 +1,117 @@
+"""
+Text files below a folder: read into a mapping, written from one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+
+from headway.errors import UsageError
+from headway.strategies._paths import check_path, clash
+
+IGNORED = (".git", ".hg", ".svn", ".DS_Store", "__pycache__", "*.pyc")
+"""Names of files and folders that are no part of what is improved."""
+
+
+def read_folder(folder: str | os.PathLike[str], ignore: Sequence[str] = IGNORED) -> dict[str, str]:
+    """
+    The text files below a folder by their relative paths, sorted.
+
+    Args:
+        folder: The folder.
+        ignore: Patterns of names to pass over, as ``fnmatch`` reads them.
+
+    Raises:
+        UsageError: there is no such folder, a file in it is no UTF-8 text, or a link leads out of it.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise UsageError(f"{root}: there is no such folder. Give one that exists.")
+    found = {path.relative_to(root).as_posix(): path for path in _files(root, ignore)}
+    return {name: _text(found[name]) for name in sorted(found)}
+
+
+def write_folder(files: Mapping[str, str], folder: str | os.PathLike[str]) -> None:
+    """
+    Write text files below a folder, which is made when it is not there; others in it are left alone.
+
+    Raises:
+        UsageError: a link below the folder leads out of it.
+        TypeError: a path or a text is no text.
+        ValueError: a path leaves the folder, or would be both a file and a folder.
+    """
+    root = Path(folder)
+    for path in files:
+        check_path(path)
+    refuse_clash(files)
+    root.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        target = root / path
+        _check_inside(target, root)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8", newline="")
+
+
+def refuse_clash(files: Mapping[str, str]) -> None:
+    """
+    Refuse a path that would have to be both a file and a folder.
+
+    Raises:
+        ValueError: there is one.
+    """
+    both = clash(files)
+    if both is not None:
+        message = (
+            f"{both!r} would have to be both a file and a folder. Give one of them another name."
+        )
+        raise ValueError(message)
+
+
+def ignored(path: str, ignore: Sequence[str]) -> bool:
+    """
+    Whether a part of a relative path matches a pattern.
+    """
+    return any(fnmatch(name, pattern) for name in path.split("/") for pattern in ignore)
+
+
+def _files(root: Path, ignore: Sequence[str]) -> Iterator[Path]:
+    for where, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not ignored(name, ignore)]
+        for name in folders:
+            if (Path(where) / name).is_symlink():
+                remedy = "Put a copy of the folder there, or ignore its name."
+                raise UsageError(f"{Path(where) / name}: this folder is a link. {remedy}")
+        for name in names:
+            if not ignored(name, ignore):
+                _check_inside(Path(where) / name, root)
+                yield Path(where) / name
+
+
+def _check_inside(path: Path, root: Path) -> None:
+    if not path.resolve().is_relative_to(root.resolve()):
+        remedy = "Put a copy of the file there, or ignore its name."
+        raise UsageError(f"{path}: this link leads out of {root}. {remedy}")
+
+
+def _text(path: Path) -> str:
+    if not path.is_file():
+        raise UsageError(
+            f"{path}: this is no file that can be read. Remove it, or ignore its name."
+        )
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _binary(path, f"byte {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}. Make it readable.") from error
+    if "\0" in text:
+        raise _binary(path, "it holds a zero byte")
+    return text
+
+
+def _binary(path: Path, fault: str) -> UsageError:
+    remedy = "Only text files can be improved: move it elsewhere, or ignore its name."
+    return UsageError(f"{path}: this is no text file, {fault}. {remedy}")
