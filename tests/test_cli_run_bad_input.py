@@ -69,7 +69,7 @@ BAD_FILES = {
         "study.toml: workers and n_workers are the same option. Give one of them."
     ),
     "wrkers = 4": "study.toml: there is no 'wrkers'. Did you mean 'workers'?",
-    "xyz = 4": "study.toml: there is no 'xyz'. The options of a run and tables: aggregator, ",
+    "xyz = 4": "study.toml: there is no 'xyz'. The options of a run and tables: accept_level, ",
     "self_verify = 'no'": "study.toml: self_verify='no': Give true or false.",
     "policy = 3": "study.toml: policy=3: Give a name, in quotes.",
     "policy = 'ful'": "study.toml: policy: there is no staleness policy named 'ful'.",

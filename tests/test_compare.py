@@ -483,15 +483,16 @@ class Counted(ToyDomain):
 @pytest.mark.parametrize("aggregator", ["standard", "best-of-n"])
 def test_every_head_is_scored_after_its_run(aggregator):
     """
-    The curve is the true held-out reward of every version, from the first head to the last.
+    The curve is the true held-out reward of every version that changes it, from the first head to the
+    last; a part that is taken out changes nothing.
     """
     plan = planned(given={**GIVEN, "aggregator": aggregator, "policy": "full"})
     for trial in compared(plan).trials:
         rewards = [point.reward for point in trial.curve]
 
         assert trial.scored
-        assert trial.version + 1 == len(rewards) > 1
-        assert sorted(rewards) == rewards
+        assert trial.version + 1 >= len(rewards) > 1
+        assert sorted({*rewards}) == rewards
         assert trial.reward == pytest.approx(rewards[-1])
         assert all(0 <= point.seconds <= trial.seconds for point in trial.curve)
         assert all(point.calls <= trial.calls for point in trial.curve)

@@ -304,7 +304,12 @@ def test_slow_observers_do_not_hold_up_a_run():
         threading.Event().wait(0.02)
 
     result = go(
-        driver="threads", observers=[slow], max_rollouts=None, max_seconds=0.2, shutdown_grace=0.2
+        ToyDomain(noise=0.1),  # else it might be exhausted before
+        driver="threads",
+        observers=[slow],
+        max_rollouts=None,
+        max_seconds=0.2,
+        shutdown_grace=0.2,
     )
 
     assert "max_seconds" == result.stop_reason

@@ -14,6 +14,7 @@ from headway import run
 from headway.durations import Constant
 from headway.machine._intervals import interval, student_t
 from headway.testing import ToyDomain
+from headway.testing._hasty import Hasty
 
 QUANTILES = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 10: 2.2281, 60: 2.0003}
 """Published 97.5 % quantiles of Student's distribution."""
@@ -131,7 +132,13 @@ def test_scores_of_a_noisy_domain(draws):
     """
     The final and the test score have as many draws as asked for; one alone has no interval.
     """
-    result = run(ToyDomain(noise=0.3), driver="simulated", max_rollouts=60, final_draws=draws)
+    result = run(
+        ToyDomain(noise=0.3),
+        driver="simulated",
+        acceptance=Hasty(),
+        max_rollouts=60,
+        final_draws=draws,
+    )
 
     for name in ("final", "test"):
         score = result.scores[name]

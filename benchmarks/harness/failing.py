@@ -13,7 +13,7 @@ from headway.builtins._executor import ThreadExecutor
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.builtins._policies import Guarded
 from headway.builtins._sampler import ShuffledEpochs
-from headway.builtins._standard import StandardAggregator
+from headway.builtins.standard import StandardAggregator
 from headway.durations import LogNormal
 from headway.keyed import keyed_unit
 from headway.testing import ToyDomain

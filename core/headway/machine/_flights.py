@@ -151,6 +151,13 @@ class Workers:
             self.places.sort()
             self.retired += 1
 
+    @property
+    def errors(self) -> int:
+        """
+        How many failures there were on all places.
+        """
+        return sum(self._errors)
+
     def refresh(self, head: Snapshot) -> int:
         """
         Hand every place the head; returns how many were behind it.

@@ -462,8 +462,9 @@ class Tickets:
             return
         bearable = state.config.max_worker_errors
         self.workers.erred(flight.ticket.worker, bearable)
-        all_retired = self.workers.retired == state.config.n_workers
-        if all_retired or done["invalid"] == sum(done.values()) >= bearable:
+        # Trials of a backend that fails go to one place after another, so some may never err.
+        unbearable = self.workers.errors >= bearable * state.config.n_workers
+        if unbearable or done["invalid"] == sum(done.values()) >= bearable:
             state.stop("error", flight.fault)
 
     def waited(self, seconds: float) -> None:
