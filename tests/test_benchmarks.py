@@ -175,6 +175,7 @@ SCRIPTS = {
     "failures": "--modes async --methods step",
     "memory": "--modes async --drivers threads --rollouts 60",
     "endings": "--parts hung --places reverify --drivers threads",
+    "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "router": "--policies guarded --latencies 0 --peers none",
 }
 
