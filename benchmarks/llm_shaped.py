@@ -38,10 +38,10 @@ LEAST_OVER_SYNC_CANCELLING = 1.6
 
 MOST_CALLS = 1.35
 
-GATHER = {"batch_size": 12, "max_wait_rounds": 2}
+PATIENT = {"max_wait_rounds": 2}
 """
-A candidate takes 12 measurements and a card at most 3 calls, so it pays to gather cards: as many as a
-candidate has held-out tasks, for at most two rounds of rollouts.  Sync mode gathers a round anyhow.
+A candidate takes 12 measurements, so async mode gathers up to 12 cards for a step, and waits for them
+two rounds of rollouts instead of one.  Sync mode gathers a round anyhow.
 """
 
 
@@ -57,7 +57,7 @@ def searched(engine, law, mode, driver, slots, seed):
     train, held = split(seed)
     case = {"mode": mode, "driver": driver, "workers": WORKERS, "slots": slots, "law": law}
     if engine == "headway" and mode == "async":
-        case |= GATHER
+        case |= PATIENT
     # A process imports once, so what is timed is its second search.
     search(Watched(law, seed, held, scale=0.0), train, held, seed=seed, **case)
     watched = Watched(law, seed, held)

@@ -4,6 +4,7 @@ Whole runs of the standard aggregator: what is accepted, refused, pruned and pro
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import ClassVar
 
@@ -395,11 +396,13 @@ class Tuned:
         yield
 
 
-def tuned(**options):
+def tuned(price=0.0, **options):
     registry = Registry()
     registry.add("aggregator", "tuned", Tuned)
+    domain = Parts(["a", "x", "y"], len)
+    domain.measure_price = price
     return run(
-        Parts(["a", "x", "y"], len),
+        domain,
         registry=registry,
         aggregator="tuned",
         driver="simulated",
@@ -429,6 +432,37 @@ def test_an_option_that_the_aggregator_does_not_take_is_told(given):
     text = rf"{name}={value} has no meaning for the aggregator tuned"
     with pytest.warns(RuntimeWarning, match=text):
         tuned(**given)
+
+
+@pytest.mark.parametrize(
+    ("price", "options", "expected"),
+    [
+        (0.0, {}, 7),
+        (1.0, {}, 8),
+        (0.3, {}, 3),
+        (1.0, {"n_workers": 2}, 4),
+        (1.0, {"batch_size": 5}, 5),
+        (1.0, {"batch_size": 1}, 1),
+        (1.0, {"mode": "sync"}, 7),
+    ],
+)
+def test_dear_measurements_make_larger_batches(price, options, expected):
+    """
+    A candidate costs 8 held-out scores; at most two cards for each worker are gathered, in async mode
+    and unless it is told; with a price of 0 the factory's own batch stands.
+    """
+    tuned(price, **options)
+
+    assert expected == Tuned.seen["batch_size"]
+
+
+@pytest.mark.parametrize("price", [-1, math.nan, "dear", None])
+def test_a_price_that_is_none_is_refused(price):
+    """
+    Before anything runs.
+    """
+    with pytest.raises(OptionError, match="measure_price"):
+        tuned(price)
 
 
 def test_an_aggregator_that_is_an_object_takes_no_options():

@@ -4,11 +4,13 @@ What comes before a run: everything is looked up, checked and put together; noth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
+from headway._checks import check_number
 from headway._log import log_observer
 from headway._notes import effect_notes, notes_before
 from headway._report import Recorder
@@ -83,7 +85,8 @@ def prepare(
     splits, initial, durations = _ask_domain(domain)
     config = _config(domain, splits, options)
     _check_clock(options, durations)
-    parts = _Parts.look_up(registry, options, initial, chosen)
+    gather = _gather(domain, splits, options)
+    parts = _Parts.look_up(registry, options, initial, chosen, gather)
     config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
     warned = (*notes_before(options, config), *parts.idle)
     width = domain.reward_range[1] - domain.reward_range[0]
@@ -163,14 +166,19 @@ class _Parts:
 
     @classmethod
     def look_up(
-        cls, registry: Registry, options: RunOptions, initial: Artifact, domain: Choice
+        cls,
+        registry: Registry,
+        options: RunOptions,
+        initial: Artifact,
+        domain: Choice,
+        gather: int,
     ) -> _Parts:
         registry.freeze()
         made: dict[str, Any] = {}
         choices: dict[str, str] = {"domain": str(domain)}
         names: dict[str, str] = {}
         distributions = [domain.distribution]
-        tuning = _Tuning(registry, options)
+        tuning = _Tuning(registry, options, gather)
         aggregator = tuning.aggregator()
         for option, kind in PARTS.items():
             if option in DECISIONS and option not in tuning.decisions:
@@ -199,10 +207,16 @@ class _Tuning:
     Makes the aggregator and its decisions, and hands each the options that its factory takes.
 
     An option that was left at its default is handed to nobody, so that a factory's own stands.
+
+    Args:
+        registry: Where names are looked up.
+        options: The run's.
+        gather: The batch size where none was given.
     """
 
     registry: Registry
     options: RunOptions
+    gather: int
     decisions: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
     _taken: set[str] = attrs.field(factory=set[str], init=False)
 
@@ -216,6 +230,8 @@ class _Tuning:
         known = self.registry.options_of(kind, spec)
         given = {n: v for n, v in self._given.items() if n in known and n in TUNING}
         self._taken |= {*given, *more}
+        if self.gather > 1 and "batch_size" in known:
+            given.setdefault("batch_size", self.gather)
         return self.registry.create(kind, spec, **given, **more)
 
     def aggregator(self) -> Any:
@@ -235,6 +251,18 @@ class _Tuning:
             for name, value in self._given.items()
             if name not in self._taken
         )
+
+
+def _gather(domain: Domain, splits: Splits, options: RunOptions) -> int:
+    """
+    How many cards async mode gathers for a step unless it is told: as many as a candidate costs
+    rollouts, and at most two for each worker, since it waits for one round of rollouts at most.
+    """
+    price: float = domain.measure_price
+    check_number("measure_price", price, least=0, below=math.inf)
+    if options.mode == "sync":
+        return 1
+    return max(1, min(math.ceil(price * len(splits.held_out)), 2 * options.n_workers))
 
 
 def _spec(option: str, options: RunOptions, initial: Artifact) -> tuple[Any, dict[str, Any]]:

@@ -170,7 +170,9 @@ class RunOptions:
     round_timeout: float | None = _number("seconds for a round of sync mode", None, above=0)
     refresh_interval: int = _count("rounds of sync mode between two hand-outs of the head", 1)
     max_wait_rounds: int = _count("rounds that a batch below its size waits", 1, 0)
-    batch_size: int = _count("new cards that make a step worth while", 1)
+    batch_size: int | None = _count(
+        "new cards that make a step worth while; default 1, or as measuring is dear", None
+    )
     max_steps: int = _count("steps of the aggregator that may race", 1, 1, 3)
     accept_level: float = _number(
         "probability that a run with noisy rewards accepts anything useless", 0.05, above=0, below=1

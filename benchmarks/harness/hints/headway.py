@@ -37,6 +37,7 @@ SIMULATED = {"uniform": Law(0.0), "heavy": Law(LONG)}
 class Hints(Domain):
     name: ClassVar[str] = "hints"
     deterministic = True
+    measure_price = 1.0
 
     def __init__(self, watched, train, held):
         self.watched, self.train, self.held = watched, train, held
