@@ -172,6 +172,7 @@ SCRIPTS = {
     "slow_measurement": "--drivers asyncio --workers 4 --shares 1 --seconds 0.02 --lengths 8",
     "lag": "--means 2 --policies full --ratios 4",
     "acceptance": "--rows constant power",
+    "small_gains": "--useless 0.3",
     "failures": "--modes async --methods step",
     "memory": "--modes async --drivers threads --rollouts 60",
     "endings": "--parts hung --places reverify --drivers threads",

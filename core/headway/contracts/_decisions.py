@@ -44,8 +44,7 @@ class Fusion(Protocol):
 
         Args:
             cards: Cards that do not contradict each other.
-            chance: How likely it is that a union helps, by those that were tried lately; 0 when rewards
-                are noisy, where a union that helps says too little about its members.
+            chance: How likely it is that a union helps, by those that were tried lately.
         """
         ...
 

@@ -122,7 +122,7 @@ class StandardAggregator:
     ) -> Generator[Request, Any, Memory]:
         head: Snapshot = context.head
         removal = _next_removal(memory, context)
-        groups = self.fusion.groups(cards, memory.chance if context.deterministic else 0.0)
+        groups = self.fusion.groups(cards, memory.chance)
         idle = [] if context.quiet else _idle(groups, memory)
         groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
         pool: list[Contender] = []
@@ -131,11 +131,11 @@ class StandardAggregator:
             contenders = self._contenders(groups, removal, head.artifact, share, context)
             if comparable(contenders, context):
                 yield from compare([*pool, *contenders], head.artifact, context)
-                memory = _unions(memory, contenders)
             else:
                 first = _first_draw(groups, memory, context)
                 seen = yield from contest(contenders, head.artifact, context, first)
                 memory = _seen(memory, first + seen, context)
+            memory = _unions(memory, contenders)
             groups, removal, share = (), None, share * (1 - FIRST_ROUND)
             pool += [c for c in contenders if not c.failed_union]
             failed = [card for c in contenders if c.failed_union for card in c.group]
@@ -328,12 +328,12 @@ def _first_draw(groups: Sequence[tuple[Card, ...]], memory: Memory, context: Ste
     """
     The first draw of a round.
 
-    A union was chosen by its members' scores on this head, so it is tried on draws of the head that
-    have chosen nothing yet.
+    A union of carried cards was chosen by its members' scores on this head, so it is tried on draws
+    of the head that have chosen nothing yet.
     """
     if context.deterministic:
         return 0
-    fused = any(len(group) > 1 for group in groups)
+    fused = any(len(group) > 1 and any(card.carried for card in group) for group in groups)
     return memory.used if fused else memory.first
 
 
