@@ -479,6 +479,8 @@ class Machine:
         if not state.running:
             return False
         self._scoring.follow_head()
+        if state.determinism == "contradicted":
+            self._scoring.put_aside_more()
         config = state.config
         if not sweeps.open and self._scoring.target_reached:
             state.stop("target_reward")

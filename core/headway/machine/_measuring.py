@@ -130,8 +130,8 @@ class Measuring:
         queue = self._background if background else self._queue
         for artifact in wanted.candidates:
             known = self._memo.get(artifact.digest, {})
-            for task in wanted.tasks:
-                for draw in draws:
+            for draw in draws:  # whole cycles first, so that those that are cut short say most
+                for task in wanted.tasks:
                     if (task, draw) not in known:
                         self._want_one(
                             requester, wanted, artifact, (artifact.digest, task, draw), queue
@@ -215,6 +215,25 @@ class Measuring:
             )
             for artifact in wanted.candidates
         )
+
+    def known(self, requester: Requester) -> list[list[float]]:
+        """
+        What is known of what a requester asked for: a row a task, of the first candidate.
+        """
+        wanted = self._wanted[requester]
+        scores = self._memo.get(wanted.candidates[0].digest, {})
+        return [
+            [scores[task, draw] for draw in wanted.draws if (task, draw) in scores]
+            for task in wanted.tasks
+        ]
+
+    def go_without(self, requester: Requester) -> bool:
+        """
+        A score that was given up is missed no more; True when nothing is.
+        """
+        wanted = self._wanted[requester]
+        wanted.missing -= 1
+        return wanted.missing == 0
 
     @property
     def queued(self) -> int:

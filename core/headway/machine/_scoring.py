@@ -2,7 +2,7 @@
 The scores that a run reports: of the first head, of the head as it moves, and of the last one.
 
 Final scoring is inside the budget: its calls, and with them their tokens and cost, are reserved before
-anything starts, and its time is kept back from ``max_seconds``: by the mean duration of the
+anything starts, and its time is kept back from ``max_seconds``: by the durations of the
 measurements so far, or of the rollouts while none has ended.
 """
 
@@ -21,6 +21,9 @@ from headway.machine._state import State
 BASELINE: Requester = ("baseline", 0)
 FINAL: Requester = ("final", 0)
 TEST: Requester = ("test", 0)
+
+_LAST = 5.0
+"""How many means the last final score is waited for at most."""
 
 
 @attrs.frozen(kw_only=True)
@@ -67,21 +70,35 @@ class Scoring:
     _began: dict[int, float] = attrs.field(factory=dict[int, float], init=False)
     _seconds: float = attrs.field(default=0.0, init=False)
     _timed: int = attrs.field(default=0, init=False)
+    _longest: float = attrs.field(default=0.0, init=False)
+    _deepened: bool = attrs.field(default=False, init=False)
 
     @property
     def final_calls(self) -> int:
         """
         How many measurements final scoring takes at most.
         """
-        config = self.state.config
-        draws = 1 if self.state.deterministic else config.final_draws
-        return draws * (len(config.held_out) + len(config.test))
+        return len(self._final_draws) * self._cycle
+
+    @property
+    def _cycle(self) -> int:
+        """
+        How many measurements one draw of each held-out and test task is.
+        """
+        return len(self.state.config.held_out) + len(self.state.config.test)
 
     @property
     def _final_draws(self) -> range:
-        if self.state.deterministic:
+        """
+        What the final score is made of: fresh draws, but for rewards that are declared deterministic.
+
+        Of rewards that are only taken as deterministic one fresh draw is made, which tells whether
+        they are.
+        """
+        if self.state.determinism == "declared":
             return range(1)
-        return range(FINAL_DRAW, FINAL_DRAW + self.state.config.final_draws)
+        draws = 1 if self.state.deterministic else self.state.config.final_draws
+        return range(FINAL_DRAW, FINAL_DRAW + draws)
 
     @property
     def put_aside(self) -> int:
@@ -129,10 +146,19 @@ class Scoring:
         """
         A measurement ended; only those that gave a score count.
         """
-        began = self._began.pop(call)
+        seconds = self.state.now - self._began.pop(call)
         if scored:
-            self._seconds += self.state.now - began
+            self._seconds += seconds
+            self._longest = max(self._longest, seconds)
             self._timed += 1
+
+    def put_aside_more(self) -> None:
+        """
+        Put aside what final scoring takes now that rewards turned out to be noisy, by whole draws and
+        as far as the budget goes.
+        """
+        while self._final_reserve < self.final_calls and self.state.budget.reserve(self._cycle):
+            self._final_reserve += self._cycle
 
     def follow_head(self) -> None:
         """
@@ -197,27 +223,39 @@ class Scoring:
         """
         All scores of one kind are known.
         """
+        if requester in (FINAL, TEST):
+            self._settle(requester)
+            self._close()
+            return
         scores = self.state.measuring.take(requester)[0]
         if requester == BASELINE:
             self.state.agreed()
-        score = self._score(scores, self._tasks(requester))
-        if requester == BASELINE:
-            self.baseline = score
+            self.baseline = self._score(scores, len(self.state.config.held_out))
             self._release_baseline()
             self._put_aside_less()
-        elif requester == FINAL:
-            self.final = score
-        elif requester[0] == "head":
+        else:
             target = self.state.config.target_reward
-            self._reached |= target is not None and score.mean >= target
-        elif requester == TEST:
+            self._reached |= target is not None and sum(scores) / len(scores) >= target
+
+    def _settle(self, requester: Requester) -> None:
+        """
+        Score the last head by what is known of it: as many draws as every task has, if any.
+        """
+        rows = self.state.measuring.known(requester)
+        self.state.forget(requester)
+        draws = min(map(len, rows))
+        if not draws:
+            return
+        score = self._score(tuple(x for row in rows for x in row[:draws]), len(rows))
+        if requester == FINAL:
+            self.final = score
+        else:
             self.test = score
-        self._close()
 
     def _score(self, scores: tuple[float, ...], tasks: int) -> Score:
         mean, draws = sum(scores) / len(scores), len(scores) // tasks
         rows = [scores[n : n + draws] for n in range(0, len(scores), draws)]
-        certain = self.state.deterministic
+        certain = self.state.determinism == "declared"
         bounds = self.state.config.reward_range
         return Score(
             mean=mean,
@@ -236,64 +274,83 @@ class Scoring:
             self.state.budget.release(spare)
             self._final_reserve -= spare
 
-    def _tasks(self, requester: Requester) -> int:
-        config = self.state.config
-        return len(config.test if requester == TEST else config.held_out)
-
     def _close(self) -> None:
-        wants_test = bool(self.state.config.test)
-        if self.state.phase == "scoring" and self.final and (self.test or not wants_test):
-            self.over = True
+        measuring = self.state.measuring
+        if self.state.phase != "scoring" or measuring.waits(FINAL) or measuring.waits(TEST):
+            return
+        short = self.final is not None and self.final.draws < len(self._final_draws)
+        if short and not self._deepened:
+            self._deepened = True
+            self._draw()
+        else:
+            self.forgo()
 
     def unmeasured(self, requester: Requester, fault: Fault) -> None:
         """
         A score of one kind can't be had.
         """
+        if requester in (FINAL, TEST):
+            if self.state.measuring.go_without(requester):
+                self.measured(requester)
+            return
         self.state.forget(requester)
         if requester == BASELINE:
             self._release_baseline()
             self.state.stop("error", fault)
-        elif requester in (FINAL, TEST):
-            self.forgo()
 
     def finish(self) -> None:
         """
         Take the final scores, if their calls were put aside.
         """
-        state = self.state
-        config = state.config
         self._release_baseline()
         reserved = bool(self._final_reserve)
-        state.budget.release(self._final_reserve)
+        self.state.budget.release(self._final_reserve)
         self._final_reserve = 0
-        # More are needed than are put aside once rewards that seemed deterministic are not.
-        if not reserved or self.time_is_up() or not state.budget.affords(self._missing):
+        if not reserved or self.time_is_up():
+            self.forgo()
+        else:
+            self._draw()
+
+    def _draw(self) -> None:
+        """
+        Ask for the final scores, with as many draws as can be paid.
+        """
+        state = self.state
+        draws = self._final_draws
+        while draws and not state.budget.affords(self._missing(draws)):
+            draws = draws[:-1]
+        if not draws:
             self.forgo()
             return
-        draws = self._final_draws
-        artifacts = (state.head.artifact,)
-        wanted = [(FINAL, config.held_out)] + ([(TEST, config.test)] if config.test else [])
-        ready = [r for r, tasks in wanted if state.measuring.want(r, artifacts, tasks, draws)]
+        wanted = {FINAL: state.config.held_out, TEST: state.config.test}
+        head = (state.head.artifact,)
+        asked = [r for r, tasks in wanted.items() if tasks]
+        ready = [r for r in asked if state.measuring.want(r, head, wanted[r], draws)]
         for requester in ready:
-            self.measured(requester)
+            self._settle(requester)
+        if ready:
+            self._close()
 
-    @property
-    def _missing(self) -> int:
+    def _missing(self, draws: range) -> int:
         """
-        How many of the final scores are not known yet.
+        How many scores of the last head on these draws are not known yet.
         """
         state, digest = self.state, self.state.head.digest
         tasks = (*state.config.held_out, *state.config.test)
-        keys = ((digest, task, draw) for task in tasks for draw in self._final_draws)
+        keys = ((digest, task, draw) for task in tasks for draw in draws)
         return sum(state.measuring.score(key) is None for key in keys)
 
     def forgo(self) -> None:
         """
-        Report what the gate measured last, instead of what can't be measured any more.
+        Report what is known by now, or else what the gate measured last, instead of what can't be
+        measured any more.
         """
         self._release_baseline()
         if self.state.phase != "scoring" or self.over:
             return
+        for requester in (FINAL, TEST):
+            if self.state.measuring.waits(requester):
+                self._settle(requester)
         reward = self.state.head_reward()
         if self.final is None and reward is not None:
             self.final = Score(mean=reward, draws=0, source="gate")
@@ -309,9 +366,11 @@ class Scoring:
         Seconds kept back from ``max_seconds`` for final scoring.
         """
         rounds = ceil(self.final_calls / self.state.config.slots)
-        if self._timed:
-            return self._seconds / self._timed * rounds
-        return self._rollout_seconds * rounds
+        if not self._timed:
+            return self._rollout_seconds * rounds
+        mean = self._seconds / self._timed
+        # The last of many that run at once takes longer than the mean.
+        return mean * (rounds - 1) + min(self._longest, _LAST * mean)
 
     @property
     def _rollout_seconds(self) -> float:
