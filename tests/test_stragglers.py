@@ -125,6 +125,14 @@ def test_cancel():
     assert [2] == [call.ticket.number for call in hand.calls("rollout")]
 
 
+def test_places_survive_rollouts_that_are_cut_short():
+    """A worker's place retires for no rollout that took too long, once rollouts have worked."""
+    hand = slow(straggler="cancel", max_worker_errors=1)
+
+    assert 1 == hand.machine.statistics().completions["timeout"]
+    assert ("running", 0) == (hand.machine.phase, hand.machine.statistics().retired_workers)
+
+
 def asked(seconds=5.0, **options):
     """
     Two rollouts ran; one failed, and the backend asked for time.
@@ -179,3 +187,16 @@ def test_a_round_that_is_over_closes():
     assert (1, 2, 1) == (counts.completions["ok"], counts.completions["timeout"], counts.rounds)
     assert 2 == len(hand.calls("rollout"))
     assert 20.0 == hand.machine.wake_at
+
+
+def test_places_survive_rounds_that_are_cut_short():
+    """As those of rollouts that are cut short one by one."""
+    gate = Barrier(n_workers=2, round_size=3)
+    hand = Hand(gate=gate, n_workers=2, slots=4, round_timeout=10.0, max_worker_errors=1)
+    hand.start().baseline()
+    hand.done("rollout", SOLVED)
+    hand.now = 10.0
+    hand.feed(Tick(hand.now))
+
+    assert 2 == hand.machine.statistics().completions["timeout"]
+    assert ("running", 0) == (hand.machine.phase, hand.machine.statistics().retired_workers)

@@ -90,7 +90,8 @@ class Wanted:
             return self.missing == 0
         for row, artifact in enumerate(self.candidates):
             if artifact.digest == key[0]:
-                self.ranking.arrived(row, score)
+                for _ in range(self.tasks.count(key[1])):
+                    self.ranking.arrived(row, score)
         return self.ranking.answer is not None
 
 

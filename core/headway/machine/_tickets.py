@@ -501,6 +501,7 @@ class Tickets:
 
     def _time_out(self, flight: Flight, kind: str, text: str) -> None:
         flight.fault = Fault(where=flight.phase, type=kind, message=text, task=flight.task)
+        flight.failed_in = flight.phase
         flight.proposal = None
         self._end(flight, "timeout")
 
