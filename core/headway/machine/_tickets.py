@@ -321,7 +321,8 @@ class Tickets:
         self._end(flight, completion)
 
     def _end(self, flight: Flight, completion: CompletionKind) -> None:
-        self._let_copies_go(flight)
+        if flight.copy >= 0 or flight.call in self.state.slots.running:
+            self._let_copies_go(flight)
         flight.phase = "ended"
         flight.held = None
         flight.completion = completion
@@ -473,8 +474,9 @@ class Tickets:
         """
         places, tally = len(self.workers.places), self.state.tally
         tally.starved += seconds * places
-        if not self.nothing_left():
-            tally.idle_waiting += seconds * min(places, self.state.slots.free)
+        unused = min(places, self.state.slots.free)
+        if unused and not self.nothing_left():
+            tally.idle_waiting += seconds * unused
 
     def mind_stragglers(self) -> None:
         """
