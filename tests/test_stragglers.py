@@ -200,3 +200,28 @@ def test_places_survive_rounds_that_are_cut_short():
 
     assert 2 == hand.machine.statistics().completions["timeout"]
     assert ("running", 0) == (hand.machine.phase, hand.machine.statistics().retired_workers)
+
+
+@pytest.mark.parametrize("options", [{"rollout_timeout": 2.0}, {"straggler": "cancel"}])
+def test_equal_faults_are_counted_as_one(options):
+    """Else a long run's thousandth timeout would leave no place for another kind of fault."""
+    hand = slow(**{"rollout_timeout": None} | options)
+    for _ in range(5):
+        hand.now += 100.0
+        hand.feed(Tick(hand.now))
+    told = {(fault.where, fault.type, fault.task) for fault, _ in hand.machine.faults}
+
+    assert len(told) == len(hand.machine.faults)
+    assert 6 == sum(count for _, count in hand.machine.faults)
+
+
+def test_a_measurement_that_fails_after_its_deadline_is_forgotten():
+    """Nothing is kept for a score that will not come."""
+    hand = Hand(slots=2, eval_timeout=1.0).start()
+    call = hand.calls("measure")[0]
+    hand.now = 2.0
+    hand.feed(Tick(hand.now))
+    kept = len(hand.machine._state.measuring._given_up)
+    hand.feed(Failed(hand.now, call.id, FAULT))
+
+    assert kept - 1 == len(hand.machine._state.measuring._given_up)

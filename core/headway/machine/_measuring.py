@@ -362,6 +362,12 @@ class Measuring:
         if key is not None and key not in self._items and self.score(key) is None:
             self.remember(key, score)
 
+    def late_failure(self, call: int) -> None:
+        """
+        A call that was given up will not bring a score any more.
+        """
+        self._given_up.pop(call, None)
+
     def drop(self, requester: Requester, kept: str = "") -> list[int]:
         """
         Forget a requester; returns the running calls that nobody waits for any more, but for those

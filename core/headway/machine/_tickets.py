@@ -497,8 +497,8 @@ class Tickets:
             self._to_hedge.append((flight.ticket.number, flight.call))
 
     def _cancel(self, flight: Flight) -> None:
-        factor, seconds = self.state.config.straggler_factor, flight.predicted
-        text = f"took more than {factor:g} times the {seconds:.3g} s that were predicted"
+        factor = self.state.config.straggler_factor
+        text = f"took more than {factor:g} times the seconds that were predicted"
         self._time_out(flight, "Straggler", text)
 
     def _time_out(self, flight: Flight, kind: str, text: str) -> None:
