@@ -188,3 +188,17 @@ def test_a_head_that_may_be_at_the_target_is_followed():
             hand.done("rollout", Outcome(reward=1.0))
 
     assert "target_reward" == hand.machine.stop_reason
+
+
+def test_a_task_that_is_named_twice_counts_twice():
+    """
+    As in a row of scores: a task's score is as many of the row's as it is named.
+    """
+    hand = Hand(held_out=TASKS, slots=16).start().baseline(0.5)
+    hand.card()
+    hand.says(Compare(HEAD, (artifact(1),), ("w", "w", "x")))
+    measured(hand, 1, 0.8, "x")
+    assert 0 == hand.resumed.n
+    measured(hand, 1, 0.3, "w")
+
+    assert Comparison(best=None, better=()) == hand.resumed.value

@@ -84,6 +84,18 @@ def test_an_effect_is_rarely_called_futile(effect):
     assert rejected <= 0.1
 
 
+@pytest.mark.parametrize("gains", [2, 3])
+def test_a_small_gain_with_little_noise_is_not_futile(gains):
+    """
+    It is far below the effect that the largest variance hides, and is shown nonetheless.
+    """
+    before, after = [0.0] * 12, [0.9] * gains + [0.0] * (12 - gains)
+    more = {"effect": 0.4, "level": 0.01, "cycles": 10}
+
+    assert share("accept", before, after, **more) >= 0.8
+    assert share("reject", before, after, **more) <= 0.1
+
+
 @pytest.mark.parametrize("level", [0.01, 0.0005])
 def test_the_smallest_effect_is_shown_with_its_power(level):
     """

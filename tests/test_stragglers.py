@@ -125,6 +125,14 @@ def test_cancel():
     assert [2] == [call.ticket.number for call in hand.calls("rollout")]
 
 
+def test_places_survive_rollouts_that_are_cut_short():
+    """A worker's place retires for no rollout that took too long, once rollouts have worked."""
+    hand = slow(straggler="cancel", max_worker_errors=1)
+
+    assert 1 == hand.machine.statistics().completions["timeout"]
+    assert ("running", 0) == (hand.machine.phase, hand.machine.statistics().retired_workers)
+
+
 def asked(seconds=5.0, **options):
     """
     Two rollouts ran; one failed, and the backend asked for time.
@@ -179,3 +187,41 @@ def test_a_round_that_is_over_closes():
     assert (1, 2, 1) == (counts.completions["ok"], counts.completions["timeout"], counts.rounds)
     assert 2 == len(hand.calls("rollout"))
     assert 20.0 == hand.machine.wake_at
+
+
+def test_places_survive_rounds_that_are_cut_short():
+    """As those of rollouts that are cut short one by one."""
+    gate = Barrier(n_workers=2, round_size=3)
+    hand = Hand(gate=gate, n_workers=2, slots=4, round_timeout=10.0, max_worker_errors=1)
+    hand.start().baseline()
+    hand.done("rollout", SOLVED)
+    hand.now = 10.0
+    hand.feed(Tick(hand.now))
+
+    assert 2 == hand.machine.statistics().completions["timeout"]
+    assert ("running", 0) == (hand.machine.phase, hand.machine.statistics().retired_workers)
+
+
+@pytest.mark.parametrize("options", [{"rollout_timeout": 2.0}, {"straggler": "cancel"}])
+def test_equal_faults_are_counted_as_one(options):
+    """Else a long run's thousandth timeout would leave no place for another kind of fault."""
+    hand = slow(**{"rollout_timeout": None} | options)
+    for _ in range(5):
+        hand.now += 100.0
+        hand.feed(Tick(hand.now))
+    told = {(fault.where, fault.type, fault.task) for fault, _ in hand.machine.faults}
+
+    assert len(told) == len(hand.machine.faults)
+    assert 6 == sum(count for _, count in hand.machine.faults)
+
+
+def test_a_measurement_that_fails_after_its_deadline_is_forgotten():
+    """Nothing is kept for a score that will not come."""
+    hand = Hand(slots=2, eval_timeout=1.0).start()
+    call = hand.calls("measure")[0]
+    hand.now = 2.0
+    hand.feed(Tick(hand.now))
+    kept = len(hand.machine._state.measuring._given_up)
+    hand.feed(Failed(hand.now, call.id, FAULT))
+
+    assert kept - 1 == len(hand.machine._state.measuring._given_up)

@@ -12,7 +12,7 @@ probability of at most ``level``, at whatever moment one looks.  The average ove
 such a wealth too.
 
 A second wealth bets against the claim that the candidate is better by ``effect`` or more; when it
-reaches ``1 / (1 - power)`` the test is futile.
+reaches ``1 / (1 - power)`` the test is futile, unless the candidate is better so far.
 
 Sources: Ville (1939); Waudby-Smith and Ramdas, "Estimating means of bounded random variables by
 betting" (2023).
@@ -211,7 +211,8 @@ class PairedTest:
         """
         if self._better.log >= -log(self.level):
             return "accept"
-        futile = self._worse.log >= -log(1 - self.power)
+        # What is better so far is not given up: it may be shown together with others.
+        futile = self.mean <= 0 and self._worse.log >= -log(1 - self.power)
         return "reject" if futile or self._out_of_reach else "undecided"
 
     @property

@@ -120,6 +120,7 @@ class Answers:
         call = self.state.ended(event.call) or self.outstanding(event.call)
         if call is None:
             self.state.late(event.call, event.usage)
+            self.state.measuring.late_failure(event.call)
             return
         if event.fault.where == "executor":
             self.state.plugin_erred(event.fault)
@@ -188,7 +189,7 @@ class Answers:
             fault = Fault(
                 where=call.kind,
                 type="Timeout",
-                message=f"no answer by its deadline ({call.kind} call {call.id})",
+                message="no answer by its deadline",  # no number: equal faults are counted as one
                 task=getattr(call, "task", None),
             )
             self._give_up(call, fault, "timeout")

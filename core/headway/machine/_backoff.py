@@ -42,30 +42,18 @@ class Backoff:
 
     Args:
         proven: The kinds of calls of which one has ever succeeded.
+        until: When the backend may be called again; 0.0 when it was never left alone.
+        trial: The call that tries the backend alone; None while none was begun.
     """
 
     proven: set[str] = attrs.field(factory=set[str], init=False)
+    until: float = attrs.field(default=0.0, init=False)
+    trial: int | None = attrs.field(default=None, init=False)
     _failures: int = attrs.field(default=0, init=False)
     _pauses: int = attrs.field(default=0, init=False)
-    _paused_until: float = attrs.field(default=0.0, init=False)
     _asked_until: float = attrs.field(default=0.0, init=False)
     _known: int = attrs.field(default=0, init=False)
-    _trial: int | None = attrs.field(default=None, init=False)
     _rollouts: bool = attrs.field(default=False, init=False)
-
-    @property
-    def until(self) -> float:
-        """
-        When the backend may be called again; 0.0 when it was never left alone.
-        """
-        return max(self._paused_until, self._asked_until)
-
-    @property
-    def trial(self) -> int | None:
-        """
-        The call that tries the backend alone; None while none was begun.
-        """
-        return self._trial
 
     @property
     def failing(self) -> bool:
@@ -79,7 +67,7 @@ class Backoff:
         A paid call begins; in a streak it is the one that tries the backend.
         """
         if self._pauses:
-            self._trial = call
+            self.trial = call
 
     def worked(self, kind: str) -> None:
         """
@@ -95,8 +83,8 @@ class Backoff:
         A paid call was answered, if only with something invalid: the backend is not down.
         """
         self._failures = self._pauses = 0
-        self._paused_until = 0.0
-        self._trial = None
+        self.until = self._asked_until
+        self.trial = None
         self._rollouts = False
 
     def asked(self, retry_after: float | None, now: float) -> None:
@@ -105,6 +93,7 @@ class Backoff:
         """
         if retry_after is not None:
             self._asked_until = max(self._asked_until, now + min(retry_after, LONGEST_ASKED))
+            self.until = max(self.until, self._asked_until)
 
     @property
     def outage(self) -> bool:
@@ -143,8 +132,9 @@ class Backoff:
         if self._failures <= max(BEARABLE, at_once) and not self._pauses:
             return False
         longest = LONGEST_PAUSE if kind in self.proven else LONGEST_COLD_PAUSE
-        self._paused_until = now + min(longest, FIRST_PAUSE * 2 ** min(self._pauses, _DOUBLINGS))
+        pause = min(longest, FIRST_PAUSE * 2 ** min(self._pauses, _DOUBLINGS))
+        self.until = max(self._asked_until, now + pause)
         self._pauses += 1
         self._known = next_call
-        self._trial = None
+        self.trial = None
         return self._pauses == 1 and bool(self.proven)

@@ -65,10 +65,13 @@ class Filling:
 
     def _start_rollouts(self) -> bool:
         state, tickets, scoring = self.state, self.tickets, self.scoring
-        # Once the target is reached only open steps are waited for: rollouts would be given up.
-        if state.phase != "running" or scoring.target_reached or scoring.holds_back():
+        places, slots = tickets.workers.places, state.slots
+        if not places or len(slots.running) >= slots.capacity or state.phase != "running":
             return False
-        sweeping, places, slots = bool(self.sweeps.open), tickets.workers.places, state.slots
+        # Once the target is reached only open steps are waited for: rollouts would be given up.
+        if scoring.target_reached or scoring.holds_back():
+            return False
+        sweeping = bool(self.sweeps.open)
         while places and len(slots.running) < slots.capacity and state.may_pay:
             if not tickets.admit(sweeping):
                 break

@@ -388,21 +388,18 @@ class Machine:
             self._ending.give_up()
 
     def _next_alarm(self) -> float | None:
-        soonest = inf
+        state = self._state
+        paused_until = state.backoff.until
+        soonest = paused_until if paused_until > state.now else inf
         for alarm in (
-            self._state.slots.next_deadline,
+            state.slots.next_deadline,
             self._tickets.next_straggler(),
             self._tickets.round_ends,
             self._scoring.next_deadline(),
-            self._pause_ends(),
         ):
             if alarm is not None and alarm < soonest:
                 soonest = alarm
         return soonest if soonest < inf else None
-
-    def _pause_ends(self) -> float | None:
-        until = self._state.backoff.until
-        return until if until > self._state.now else None
 
     # ------------------------------------------------------------------ what follows
 

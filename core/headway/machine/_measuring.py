@@ -90,7 +90,8 @@ class Wanted:
             return self.missing == 0
         for row, artifact in enumerate(self.candidates):
             if artifact.digest == key[0]:
-                self.ranking.arrived(row, score)
+                for _ in range(self.tasks.count(key[1])):
+                    self.ranking.arrived(row, score)
         return self.ranking.answer is not None
 
 
@@ -379,6 +380,12 @@ class Measuring:
         key = self._given_up.pop(call, None)
         if key is not None and key not in self._items and self.score(key) is None:
             self.remember(key, score)
+
+    def late_failure(self, call: int) -> None:
+        """
+        A call that was given up will not bring a score any more.
+        """
+        self._given_up.pop(call, None)
 
     def drop(self, requester: Requester, kept: str = "") -> list[int]:
         """

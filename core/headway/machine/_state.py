@@ -128,7 +128,9 @@ class State:
         Whether a paid call may begin: the backend is not left alone, nor tried by another call.
         """
         backoff = self.backoff
-        return self.now >= backoff.until and backoff.trial not in self.slots.running
+        if self.now < backoff.until:
+            return False
+        return backoff.trial is None or backoff.trial not in self.slots.running
 
     def start(self, call: Call) -> None:
         """

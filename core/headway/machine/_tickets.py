@@ -321,7 +321,8 @@ class Tickets:
         self._end(flight, completion)
 
     def _end(self, flight: Flight, completion: CompletionKind) -> None:
-        self._let_copies_go(flight)
+        if flight.copy >= 0 or flight.call in self.state.slots.running:
+            self._let_copies_go(flight)
         flight.phase = "ended"
         flight.held = None
         flight.completion = completion
@@ -473,8 +474,9 @@ class Tickets:
         """
         places, tally = len(self.workers.places), self.state.tally
         tally.starved += seconds * places
-        if not self.nothing_left():
-            tally.idle_waiting += seconds * min(places, self.state.slots.free)
+        unused = min(places, self.state.slots.free)
+        if unused and not self.nothing_left():
+            tally.idle_waiting += seconds * unused
 
     def mind_stragglers(self) -> None:
         """
@@ -495,12 +497,13 @@ class Tickets:
             self._to_hedge.append((flight.ticket.number, flight.call))
 
     def _cancel(self, flight: Flight) -> None:
-        factor, seconds = self.state.config.straggler_factor, flight.predicted
-        text = f"took more than {factor:g} times the {seconds:.3g} s that were predicted"
+        factor = self.state.config.straggler_factor
+        text = f"took more than {factor:g} times the seconds that were predicted"
         self._time_out(flight, "Straggler", text)
 
     def _time_out(self, flight: Flight, kind: str, text: str) -> None:
         flight.fault = Fault(where=flight.phase, type=kind, message=text, task=flight.task)
+        flight.failed_in = flight.phase
         flight.proposal = None
         self._end(flight, "timeout")
 
