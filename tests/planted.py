@@ -353,8 +353,12 @@ def resume_forgets_the_lookups(patch):
 
 def pause_is_ignored(patch):
     """Calls begin however many failed in a row."""
-    patch.setattr(Backoff, "until", property(lambda self: self._asked_until))
-    patch.setattr(Backoff, "trial", None)
+
+    def unset(self, value):
+        del self, value
+
+    patch.setattr(Backoff, "until", property(lambda self: self._asked_until, unset))
+    patch.setattr(Backoff, "trial", property(lambda self: None, unset))
 
 
 def backend_asks_in_vain(patch):
