@@ -35,6 +35,12 @@ SYNC = {"run": run, "propose": propose}
 ASYNC = {"run": run_awaited, "propose": propose_awaited}
 
 
+async def later(sweep):
+    """
+    A function whose call does nothing yet.
+    """
+
+
 def told_while(call):
     """
     What ``call`` gave, and the texts of the warnings meanwhile.
@@ -350,6 +356,30 @@ def test_few_held_out_tasks_are_warned_of():
     assert "0.250" in told[0]
 
 
+@pytest.mark.parametrize("awaited", [False, True])
+def test_every_warning_names_the_line_that_called(awaited):
+    """
+    However many functions stand between: a filter by place finds it, and Python tells each place once.
+    """
+
+    def bad(_, output):
+        return 0.5 if output is None else math.nan
+
+    async def calls():
+        return await aevolve(TASKS[:10], bad, **parts(), max_iters=4, asynchronous=True, rounds=3)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if awaited:
+            asyncio.run(calls())
+        else:
+            evolve(TASKS[:10], bad, **parts(), driver="serial")
+    ours = [w for w in caught if "counts as invalid" not in str(w.message)]  # told by an observer
+
+    assert 2 <= len(ours)  # before the run, and after it
+    assert {__file__} == {w.filename for w in ours}
+
+
 # ---------------------------------------------------------------------------------------- refusals
 
 
@@ -369,7 +399,14 @@ def test_few_held_out_tasks_are_warned_of():
         ({"parallel": "data", "sampler": "ensemble"}, "leave this or sampler out"),
         ({"parallel": object(), "sampler": "shuffled"}, "sampler is given as well: leave one"),
         ({"observers": "bell"}, "observers='bell': Give a list of observers"),
-        ({"on_round": 7}, "on_round=7: Give a function of one argument, a SweepDone."),
+        ({"on_round": 7}, "on_round=7: Give a function that is called as on_round(sweep)."),
+        ({"on_round": lambda: None}, "It is called as on_round(sweep), and too many positional"),
+        ({"on_round": later}, "It is told, and nobody awaits it: give a plain function."),
+        ({"mode": ""}, "mode='': Give one of sync, async."),
+        ({"driver": ""}, "driver='': Give one of threads"),
+        ({"registry": 0}, "registry=0: Give a Registry, or leave it out."),
+        ({"durations": 5}, "durations=5: Give a mapping from rollout"),
+        ({"aggregator_factory": lambda a: a}, "too many positional arguments."),
         ({"aggregator": "standard", "aggregator_factory": dict}, "aggregator is given as well"),
         ({"rounds": 0}, "rounds=0: Give a whole number of at least 1."),
         ({"asynchronous": True, "rounds": "3"}, "rounds='3': Give a whole number of at least 1."),

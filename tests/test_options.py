@@ -150,6 +150,8 @@ def test_laws_stand_for_kinds_of_work():
     assert {"rollout": law} == RunOptions(durations={"rollout": law}).durations
     with pytest.raises(OptionError, match=r"^rolout.*Did you mean 'rollout'\? The kinds of work: "):
         RunOptions(durations={"rolout": law})
+    with pytest.raises(OptionError, match=r"^durations\['rollout'\]=1: Give a law"):
+        RunOptions(durations={"rollout": 1})
 
 
 def test_serial_cannot_overlap():
@@ -214,6 +216,7 @@ def test_an_unknown_option_is_named_with_the_nearest():
     with pytest.raises(OptionError) as caught:
         make_options({"n_worker": 2}, {})
 
+    assert 2 == caught.value.value
     assert caught.value.remedy.startswith("There is no such option. Did you mean 'n_workers'? The ")
     with pytest.raises(OptionError, match="The things: none"):
         check_names(["x"], [], "things")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from functools import partial
 
 import attrs
@@ -16,11 +17,20 @@ from headway import AppendRules, FileTree, KeyedRules, Program, SingleSlot, Task
 from headway import run as run_domain
 from headway.contracts import Outcome, Ticket
 from headway.errors import OptionError
+from headway.evolve._calls import UserCall
 from headway.evolve._options import FROZEN_IDS
 
 
 def program(tasks=TASKS, reward=reward, **more):
     return Program(tasks, reward, **parts(**more))
+
+
+def yields(*_):
+    yield 1.0
+
+
+async def yields_awaited(*_):
+    yield None
 
 
 def ids(tasks):
@@ -88,7 +98,7 @@ def test_functions_receive_each_task_as_it_was_given():
     [
         ("abcd", "Give a list of tasks."),
         ({"a": 1}, "Give a list of tasks."),
-        (7, "tasks='7': Give a list of tasks."),
+        (7, "tasks=7: Give a list of tasks."),
         (["a", "b", "c"], "tasks=3: Give at least 4 tasks."),
         (["a", "b", "c", "a"], "tasks='a': This id occurs twice; give every task its own."),
         (["a", "b", "c", {"id": "a"}], "tasks='a': This id occurs twice"),
@@ -226,6 +236,10 @@ def test_an_agent_may_be_an_object_or_functions(given):
             {"reward": lambda output, task: 1},
             "It is called as reward(task, output), and its parameters stand in another order.",
         ),
+        ({"run": yields}, "run='yields': It yields, so a call of it gives no value yet"),
+        ({"reward": partial(yields)}, "reward='yields': It yields"),
+        ({"propose": yields_awaited}, "propose='yields_awaited': It yields"),
+        ({"agent": Agent, "run": None}, "agent='Agent': Give an object: put () behind the class."),
         ({"reward": lambda output: None}, "It is called as reward(task, output), and too many"),
         ({"strategy": AppendRules}, "strategy='AppendRules': Give an object: put () behind"),
         ({"strategy": object()}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),
@@ -330,6 +344,51 @@ def test_a_comparison_is_a_reward():
     outcome = made.rollout(["alpha"], Task(id="t0", data="alpha"), rng=None)
 
     assert Outcome(reward=1.0, output="right") == outcome
+
+
+class Scalar:
+    """
+    A single number of an array library's own, such as ``numpy.float32(0.5)`` or a tensor.
+    """
+
+    ndim = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(Scalar(0.5), 0.5), (Scalar(True), 1.0), (Fraction(1, 2), 0.5), (False, 0.0), (0.25, 0.25)],
+)
+def test_a_number_of_another_library_is_a_reward(given, expected):
+    """
+    Where a comparison gives a boolean of the library's own, that is one, too.
+    """
+    made = program(reward=lambda task, output: given)
+
+    found = made.rollout([], made.tasks().train[0], rng=None).reward
+
+    assert (expected, float) == (found, type(found))
+
+
+def test_an_awaited_function_is_known_in_any_dress():
+    """
+    As a method, as an object that is called, and behind ``partial``.
+    """
+
+    class Called:
+        async def __call__(self, rendered, task):
+            return "right"
+
+    several = (Called(), partial(Called()), partial(partial(Called().__call__)))
+
+    assert [True] * 3 == [
+        UserCall.checked("run", f, ("rendered", "task")).is_async for f in several
+    ]
 
 
 # ---------------------------------------------------------------------------------------- strategy

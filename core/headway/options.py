@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import attrs
 
@@ -228,7 +228,8 @@ class RunOptions:
             unset = value is None and field.default is None
             if check is not None and not unset:
                 check(field.name, value)
-        check_names(self.durations or {}, WORK, "kinds of work")
+        if self.durations is not None:
+            _check_laws(self.durations)
         if self.parallel is not None and self.sampler != "shuffled":
             remedy = "It is a sampler of its own: leave this or sampler out."
             raise OptionError("parallel", self.parallel, remedy)
@@ -321,6 +322,18 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     return RunOptions(**{**usable, **given})
 
 
+def _check_laws(durations: Any) -> None:
+    if not isinstance(durations, Mapping):
+        remedy = f"Give a mapping from {', '.join(WORK)} to laws."
+        raise OptionError("durations", cast("object", durations), remedy)
+    laws = cast("Mapping[str, object]", durations)
+    check_names(laws, WORK, "kinds of work")
+    for kind, law in laws.items():
+        if not hasattr(law, "draw"):
+            remedy = "Give a law, such as parse_law('uniform:1,2') of headway.durations makes."
+            raise OptionError(f"durations[{kind!r}]", law, remedy)
+
+
 def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
     """
     Refuse a name that is not known, with a suggestion.
@@ -334,4 +347,5 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
             continue
         hint = suggestion(name, choices)
         listed = ", ".join(choices) or "none"
-        raise OptionError(name, None, f"There is no such option.{hint} The {what}: {listed}.")
+        value = cast("Mapping[str, Any]", given)[name] if isinstance(given, Mapping) else None
+        raise OptionError(name, value, f"There is no such option.{hint} The {what}: {listed}.")

@@ -6,16 +6,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headway._prepare import Prepared, prepare
 from headway._report import build_result
+from headway._warning import warn_caller
 from headway.contracts import Domain, Observer
 from headway.drivers import DRIVE, Drive, Interrupt, catching_signals
+from headway.errors import OptionError
 from headway.journal import Journal
 from headway.options import make_options
 from headway.registry import Registry
@@ -90,7 +91,7 @@ def _prepared(
     journal: Journal | None,
     options: Mapping[str, Any],
 ) -> Prepared:
-    parts = registry or Registry.discover()
+    parts = usable_registry(registry)
     made: Domain = parts.create("domain", domain)
     prepared = prepare(
         made,
@@ -101,8 +102,22 @@ def _prepared(
         domain_name=domain if isinstance(domain, str) else None,
     )
     for note in prepared.warned:
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
+        warn_caller(note)
     return prepared
+
+
+def usable_registry(given: Registry | None) -> Registry:
+    """
+    The registry that was given, or one of the built-in parts and the installed plug-ins.
+
+    Raises:
+        OptionError: something else was given.
+    """
+    if given is None:
+        return Registry.discover()
+    if not isinstance(cast("object", given), Registry):
+        raise OptionError("registry", given, "Give a Registry, or leave it out.")
+    return given
 
 
 def _warn_of_score(result: Result) -> None:
@@ -113,7 +128,7 @@ def _warn_of_score(result: Result) -> None:
     """
     if result.unscored is not None:
         with suppress(RuntimeWarning):
-            warnings.warn(result.unscored, RuntimeWarning, stacklevel=3)
+            warn_caller(result.unscored)
 
 
 def finish(

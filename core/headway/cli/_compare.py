@@ -75,7 +75,9 @@ def add_parser(subparsers: Any) -> None:
     )
     about = "show this help and end; behind a domain's name with the domain's options"
     parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
-    parser.add_argument("domain", metavar="DOMAIN", help="what is improved, such as inflect")
+    parser.add_argument(
+        "domain", metavar="DOMAIN", help="what is improved: inflect, FILE.py:NAME, MODULE:NAME"
+    )
     _add_own(parser)
     parser.add_argument(
         "--set",

@@ -252,7 +252,7 @@ def made_by(factory: Callable[..., Any], config: Any, policy: Any) -> Any:
     from headway.evolve._calls import UserCall
 
     names = ("ledger", "verifier", "audit", "config", "staleness_policy")
-    UserCall.checked("aggregator_factory", factory, names)
+    UserCall.checked("aggregator_factory", factory, names, ())
     desk = Desk()
     make = partial(factory, StepLedger(desk), Verifier(desk), Audit(desk), config, policy)
     made = make()

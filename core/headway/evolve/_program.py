@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from numbers import Rational
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -286,13 +287,26 @@ def _given(rng: Any, payload: Json, ticket: Any) -> Given:
 
 
 def _outcome(reward: Any, output: Any) -> Outcome:
-    # A reward may well be a comparison; what else it may be is for the driver to say.
-    return Outcome(reward=float(reward) if isinstance(reward, bool) else reward, output=output)
+    return Outcome(reward=_number(reward), output=output)
+
+
+def _number(reward: Any) -> Any:
+    """
+    A comparison's result, or an array library's single number, as a plain one.
+
+    What else a reward may be is for the driver to say.
+    """
+    if getattr(reward, "ndim", None) == 0 and hasattr(reward, "item"):
+        reward = reward.item()
+    plain = type(reward) is int or not isinstance(reward, Rational)  # a boolean is rational, too
+    return reward if plain else float(reward)
 
 
 def _functions(
     agent: Any, run: Callable[..., Any] | None, propose: Callable[..., Any] | None
 ) -> tuple[UserCall, UserCall]:
+    if isinstance(agent, type):
+        raise OptionError("agent", agent.__name__, "Give an object: put () behind the class.")
     of_agent = {name: getattr(agent, name, None) for name in ("run", "propose")}
     if agent is not None and of_agent["run"] is None:
         if not callable(agent):

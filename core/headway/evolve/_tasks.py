@@ -117,6 +117,6 @@ def _id(item: Any, option: str) -> str:
         raise OptionError(option, _short(item), remedy) from None
 
 
-def _short(given: object) -> str:
+def _short(given: object) -> object:
     text = repr(given)
-    return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}..."
+    return given if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}..."

@@ -21,6 +21,7 @@ from headway.strategies._keyed import (
     rebase_change,
 )
 from headway.strategies._strategy import Strategy
+from headway.strategies._texts import check_unicode
 
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])(?:\s+|$)")
 _KEY_LENGTH = 16
@@ -66,7 +67,7 @@ def _text(given: object, what: str) -> str:
     if not normalized_rule(given):
         message = f"{what} {given!r} is empty; give a text, or None to propose nothing"
         raise ValueError(message)
-    return given.strip()
+    return check_unicode(given.strip(), f"{what} {given!r}")
 
 
 def _first_rules(given: Sequence[str]) -> tuple[str, ...]:
@@ -96,6 +97,9 @@ class AppendRules(Strategy):
     template: str = "- {}"
 
     def __attrs_post_init__(self) -> None:
+        if not isinstance(cast("object", self.template), str):
+            message = f"template={self.template!r}: Give a text."
+            raise TypeError(message)
         if "{}" not in self.template:
             message = f"template={self.template!r}: Write {{}} where the rule's text belongs."
             raise ValueError(message)
@@ -212,7 +216,7 @@ class KeyedRules(Strategy):
     conflict: Conflict = attrs.field(default="theirs", converter=as_conflict)
 
     def __attrs_post_init__(self) -> None:
-        self.check(dict(self.rules))
+        self.check(self.rules)
 
     def initial(self) -> Json:
         """
@@ -282,11 +286,13 @@ def _key(key: object, what: str) -> str:
     if not key:
         message = f"a key of the {what} is empty; give it a name"
         raise ValueError(message)
-    return key
+    return check_unicode(key, f"a key of the {what}")
 
 
 def _value(key: object, text: object, what: str) -> str | None:
-    if text is None or isinstance(text, str):
-        return text
+    if text is None:
+        return None
+    if isinstance(text, str):
+        return check_unicode(text, f"{key!r} of the {what}")
     message = f"{key!r} of the {what} is {text!r}; give a text, or None to remove the key"
     raise TypeError(message)

@@ -18,6 +18,7 @@ from headway.strategies._keyed import (
     rebase_change,
 )
 from headway.strategies._strategy import Strategy
+from headway.strategies._texts import check_unicode
 
 _KEY = "text"
 
@@ -84,6 +85,7 @@ class SingleSlot(Strategy):
         if not isinstance(state, str):
             message = f"{state!r} is of type {type(state).__name__}; give a text"
             raise TypeError(message)
+        check_unicode(state, "the text")
 
     def files(self, state: Json) -> Mapping[str, str]:
         """
