@@ -199,6 +199,8 @@ def test_parts_and_observers_may_be_written_in_a_file(study, capsys):
     ("arguments", "told"),
     [
         ("nowhere.py:x", "nowhere.py: there is no such file. Give a file that exists"),
+        ("deep/study.py", "deep/study.py: say what in it is meant, as deep/study.py:NAME."),
+        ("deep/study.py:", "deep/study.py: say what in it is meant, as deep/study.py:NAME."),
         ("nowhere:x", "nowhere: there is no module named 'nowhere'. Give a module that can be"),
         ("deep/study.py:progam", "has no 'progam'. Did you mean 'program'?"),
         ("deep/study.py:zzz", "has no 'zzz'. Its domains: fixed, program."),
@@ -289,3 +291,19 @@ def test_modes_of_a_script_are_compared(study):
 
     assert 0 == main([*arguments.split(), "--out", "out"])
     assert "sync" in (study / "out" / "table.md").read_text()
+
+
+def test_parts_of_a_script_are_compared_each_run_with_its_own(study):
+    """
+    What an aggregator keeps from one run says nothing in the next one; an observer is told of all.
+    """
+    arguments = (
+        "compare deep/study.py:program --seeds 0-1 --driver simulated --max-rollouts 20 --modes async "
+        "--aggregator deep/study.py:Old --observer deep/study.py:watch --out out"
+    )
+
+    assert 0 == main(arguments.split())
+    results = json.loads((study / "out" / "results.json").read_text())
+    assert {"deep/study.py:Old"} == {arm["options"]["aggregator"] for arm in results["arms"]}
+    assert [True, True] == [trial["reward"] > 0 for trial in results["trials"]]
+    assert sys.modules["_headway_file_study"].seen

@@ -356,6 +356,23 @@ def test_few_held_out_tasks_are_warned_of():
     assert "0.250" in told[0]
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_fewer_slots_than_rollouts_are_warned_of(asynchronous):
+    """
+    Nobody gets less than was asked for without a word.
+    """
+
+    def told(slots):
+        more = {"asynchronous": asynchronous, "max_rollouts": 4, "slots": slots}
+        return told_while(lambda: evolve(TASKS, reward, **parts(), driver="simulated", **more))[1]
+
+    said, enough = told(3), told(4)
+
+    assert 1 == len(said)
+    assert "slots=3 is less than the 4 rollouts that may run at once" in said[0]
+    assert [] == enough
+
+
 @pytest.mark.parametrize("awaited", [False, True])
 def test_every_warning_names_the_line_that_called(awaited):
     """

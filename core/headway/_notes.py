@@ -53,6 +53,11 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
             f"max_concurrency={concurrency} is more than n_workers={options.n_workers}, which is "
             "what runs at once"
         )
+    if options.capacity < options.at_once:
+        notes.append(
+            f"slots={options.capacity} is less than the {options.at_once} rollouts that may run at "
+            f"once: no more than {options.capacity} will"
+        )
     return (*notes, *_alpha_notes(options), *_idle_notes(options))
 
 

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -23,7 +24,7 @@ from headway.cli._arguments import DomainHelp
 from headway.cli._flags import add_flags, flag_of, read_seeds, read_words, read_workers
 from headway.cli._output import PARENT, answer, claim, write
 from headway.cli._settings import Settings, gather
-from headway.cli._targets import make_domain, registered
+from headway.cli._targets import make_domain, observer, registered, with_parts
 from headway.comparing import (
     CONTROLS,
     EQUAL,
@@ -199,7 +200,8 @@ def _study(args: argparse.Namespace) -> _Study:
             make=make,
             registry=registry,
             name=registered(settings.name, registry),
-            observers=settings.observers,
+            observers=tuple(map(observer, settings.observers)),
+            with_parts=partial(with_parts, registry=registry),
         )
         notes = runner.check(plan)
     folder = claim(args.out, name=f"{settings.name}-compare", seed=plan.seeds[0])

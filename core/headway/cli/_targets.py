@@ -54,6 +54,9 @@ def make_domain(spec: str, options: Mapping[str, Any], registry: Registry) -> Do
         UsageError: there is none, or an option cannot be used.
         PluginError: a plug-in that was asked for can't be loaded.
     """
+    place = spec.removesuffix(":")
+    if place.endswith(".py"):
+        raise UsageError(f"{place}: say what in it is meant, as {place}:NAME.")
     if registered(spec, registry) is None:
         return load_domain(spec, options)
     domain: Domain = registry.create("domain", spec, **options)

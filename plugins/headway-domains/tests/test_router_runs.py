@@ -170,6 +170,8 @@ def test_file_is_no_folder(tmp_path):
         AsyncHeadway(path, UNIVERSE)
 
     assert "repo_path" == caught.value.option
+    with pytest.raises(OptionError, match=r"^config=\{.*Give an AsyncConfig"):
+        AsyncHeadway(None, UNIVERSE, config={"n_workers": 2})
 
 
 def test_defaults_are_the_documented_ones():
