@@ -13,13 +13,12 @@ import attrs
 from headway._checks import check_number
 from headway._log import log_observer
 from headway._notes import effect_notes, notes_before
-from headway._report import Recorder
+from headway._report import Recorder, stable_of
 from headway.backpressure import Backpressure
 from headway.contracts import (
     Aggregator,
     Artifact,
     Domain,
-    Ledger,
     Observer,
     RunStarted,
     Snapshot,
@@ -106,18 +105,11 @@ def prepare(
         options=options,
         splits=splits,
         engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
-        started=Started(0.0, _first_head(parts), _stable(parts.ledger)),
+        started=Started(0.0, _first_head(parts), stable_of(parts.ledger)),
         warned=warned,
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
     )
-
-
-def _stable(ledger: Ledger) -> Snapshot | None:
-    try:
-        return ledger.snapshot("stable")
-    except (Exception, SystemExit):  # noqa: BLE001 - a ledger need not have that branch
-        return None
 
 
 def _first_head(parts: _Parts) -> Snapshot:

@@ -58,7 +58,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     no_log: tuple[LedgerEntry, ...] = ()
     files = _contained(engine, "render", lambda: dict(domain.render(state)), no_files)
     ledger_log = _contained(engine, "ledger", ledger.log, no_log)
-    stable = _contained(engine, "ledger", lambda: _stable(ledger), machine.stable)
+    stable = _contained(engine, "ledger", lambda: stable_of(ledger), machine.stable)
     _contained(engine, "close", engine.bench.close, None)
     return Result(
         state=copy.deepcopy(state),
@@ -130,7 +130,10 @@ def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> 
         return instead
 
 
-def _stable(ledger: Ledger) -> Snapshot | None:
+def stable_of(ledger: Ledger) -> Snapshot | None:
+    """
+    The version that was promoted last; None when a ledger has no branch for it.
+    """
     try:
         return ledger.snapshot("stable")
     except (Exception, SystemExit):  # noqa: BLE001 - it need not have that branch

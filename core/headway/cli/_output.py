@@ -21,6 +21,9 @@ from headway.result import Result
 PARENT = "headway-runs"
 """Where runs go when no folder is named."""
 
+SIGNALLED = 128
+"""Exit codes above it say which signal ended a process."""
+
 COLUMNS = (
     "rollouts",
     "calls",

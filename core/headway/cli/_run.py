@@ -18,11 +18,11 @@ from typing import Any, TextIO
 import attrs
 
 from headway._prepare import Prepared, prepare
-from headway.cli._arguments import DomainHelp
+from headway.cli._arguments import add_shared
 from headway.cli._config_file import config_text
 from headway.cli._ending import Ending, told
 from headway.cli._flags import add_flags, flag_of
-from headway.cli._output import PARENT, answer, check_files, claim, write, write_result
+from headway.cli._output import SIGNALLED, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
 from headway.cli._targets import make_domain, observer, registered, with_parts
@@ -46,9 +46,6 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 141 when no
 output to its end, 143 after SIGTERM.
 """
 
-_SIGNALLED = 128
-"""Exit codes above it say which signal ended a process."""
-
 
 def add_parser(subparsers: Any) -> None:
     """
@@ -62,34 +59,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLE,
         add_help=False,
     )
-    about = "show this help and end; behind a domain's name with the domain's options"
-    parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
-    parser.add_argument(
-        "domain", metavar="DOMAIN", help="what is improved: inflect, FILE.py:NAME, MODULE:NAME"
-    )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the domain; may be repeated",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file of options; flags win over it"
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", help=f"a new or empty folder (default: {PARENT}/DOMAIN-SEED-N)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    parser.add_argument(
-        "--observer",
-        dest="observers",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="an observer that is told what happens; may be repeated",
-    )
+    add_shared(parser, folder="DOMAIN-SEED-N", told="what happens")
     add_flags(parser)
     parser.set_defaults(run=run)
 
@@ -118,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _code(interrupt: Interrupt, *, failed: bool) -> int:
-    return int(failed) if interrupt.number is None else _SIGNALLED + interrupt.number
+    return int(failed) if interrupt.number is None else SIGNALLED + interrupt.number
 
 
 @attrs.frozen(kw_only=True)

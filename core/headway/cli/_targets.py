@@ -17,14 +17,13 @@ from typing import Any
 
 import attrs
 
+from headway._checks import BOOLEANS
 from headway.contracts import Domain
 from headway.errors import HeadwayError, OptionError, UsageError, suggestion
 from headway.options import PARTS, RunOptions
 from headway.registry import Registry
 from headway.registry._parts import check_options, is_factory, refuse_options
 from headway.registry._values import in_words, normalized
-
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def in_a_file(spec: str) -> bool:
@@ -54,9 +53,6 @@ def make_domain(spec: str, options: Mapping[str, Any], registry: Registry) -> Do
         UsageError: there is none, or an option cannot be used.
         PluginError: a plug-in that was asked for can't be loaded.
     """
-    place = spec.removesuffix(":")
-    if place.endswith(".py"):
-        raise UsageError(f"{place}: say what in it is meant, as {place}:NAME.")
     if registered(spec, registry) is None:
         return load_domain(spec, options)
     domain: Domain = registry.create("domain", spec, **options)
@@ -66,7 +62,13 @@ def make_domain(spec: str, options: Mapping[str, Any], registry: Registry) -> Do
 def registered(spec: str, registry: Registry) -> str | None:
     """
     The text itself, when it is a name that the registry knows about; else None.
+
+    Raises:
+        UsageError: it names a file, and nothing in it.
     """
+    place = spec.removesuffix(":")
+    if place.endswith(".py"):
+        raise UsageError(f"{place}: say what in it is meant, as {place}:NAME.")
     return None if in_a_file(spec) or in_a_module(spec, registry) else spec
 
 
@@ -295,7 +297,7 @@ def _typed(option: str, given: Any, parameter: inspect.Parameter) -> Any:
     if hint is parameter.empty and parameter.default is not parameter.empty:
         word = type(parameter.default).__name__
     readers: Mapping[str, Callable[[str], Any]] = {
-        "bool": lambda text: _WORDS[text.lower()],
+        "bool": lambda text: BOOLEANS[text.lower()],
         "int": int,
         "float": float,
     }
