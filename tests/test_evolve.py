@@ -22,7 +22,7 @@ from hints import (
     run_awaited,
 )
 
-from headway import AppendRules, Task, aevolve, async_evolve, charge, evolve
+from headway import AppendRules, Task, aevolve, async_evolve, charge, evolve, get_policy
 from headway.contracts import SweepDone
 from headway.durations import Constant
 from headway.errors import OptionError, UnknownNameError, UsageError
@@ -327,8 +327,23 @@ def test_what_has_no_meaning_without_a_barrier_is_warned_of():
 
 def test_an_alpha_below_the_lag_budget_is_warned_of():
     """
-    Since a guarded policy then throws away what the gate lets come about.
+    Where the policy then throws away what the gate lets come about; one that does not is told nothing.
     """
+
+    class Idle:
+        def __init__(self, *made_with):
+            pass
+
+        def ingest(self, card):
+            pass
+
+        def step(self):
+            return []
+
+    class Raising:
+        def decide(self, eta, alpha, contract_breaking):
+            raise RuntimeError
+
     for more, wanted in [
         ({"alpha": 1}, ["alpha=1 is below 3"]),
         ({"alpha": 3}, []),
@@ -337,10 +352,14 @@ def test_an_alpha_below_the_lag_budget_is_warned_of():
         ({"alpha": 3, "blast_radius": 0.3}, []),
         ({"alpha": 1, "staleness_policy": "full"}, []),
         ({"alpha": 1, "staleness_policy": "reflective"}, []),
+        ({"alpha": 1, "staleness_policy": get_policy("full")}, []),
+        ({"alpha": 1, "staleness_policy": get_policy("guarded")}, ["alpha=1 is below 3"]),
+        ({"alpha": 1, "staleness_policy": "full", "aggregator_factory": Idle}, []),
+        ({"alpha": 1, "staleness_policy": Raising()}, ["the run ended (error) before the final"]),
     ]:
         _, told = told_while(lambda more=more: quick(max_rollouts=10, **more))
 
-        assert wanted == [text.split(",")[0] for text in told]
+        assert wanted == [text.split(",")[0].partition(" reward")[0] for text in told]
     _, told = told_while(lambda: evolve(TASKS, reward, **parts(), driver="serial", alpha=0))
     assert [] == told
 

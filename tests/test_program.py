@@ -102,6 +102,7 @@ def test_functions_receive_each_task_as_it_was_given():
         (["a", "b", "c"], "tasks=3: Give at least 4 tasks."),
         (["a", "b", "c", "a"], "tasks='a': This id occurs twice; give every task its own."),
         (["a", "b", "c", {"id": "a"}], "tasks='a': This id occurs twice"),
+        (["a", "b", "c", {"id": "\ud800"}], "this id is no valid Unicode"),
         (["a", "b", "c", object()], "It has no id, and is no JSON value"),
     ],
 )

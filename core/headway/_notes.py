@@ -5,9 +5,11 @@ What is worth saying about a run before it starts.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import attrs
 
+from headway.contracts import StalenessPolicy
 from headway.errors import OptionError
 from headway.machine import MachineConfig
 from headway.options import RunOptions
@@ -26,13 +28,17 @@ _ROUNDING = 1e-12
 _INSTEAD = {"round_timeout": "; rollout_timeout bounds each rollout"}
 """What does in the other mode what an idle option was set for."""
 
-UNBOUNDED = ("full", "reflective")
-"""Policies that alpha means nothing to."""
 
-
-def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
+def notes_before(
+    options: RunOptions, config: MachineConfig, policy: StalenessPolicy
+) -> tuple[str, ...]:
     """
     What the caller is warned of.
+
+    Args:
+        options: The run's options.
+        config: The machine's.
+        policy: The staleness policy that the options name.
 
     Raises:
         OptionError: a budget does not even pay the baseline.
@@ -58,16 +64,20 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
             f"slots={options.capacity} is less than the {options.at_once} rollouts that may run at "
             f"once: no more than {options.capacity} will"
         )
-    return (*notes, *_alpha_notes(options), *_idle_notes(options))
+    return (*notes, *_alpha_notes(options, policy), *_idle_notes(options))
 
 
-def _alpha_notes(options: RunOptions) -> list[str]:
+def _alpha_notes(options: RunOptions, policy: StalenessPolicy) -> list[str]:
     """
     An alpha that makes a policy throw away what the gate lets come about.
     """
     alpha, least = options.alpha, options.least_alpha
-    unbounded = options.policy in UNBOUNDED or options.mode == "sync"
-    if alpha is None or alpha >= least or unbounded:
+    if alpha is None or alpha >= least or options.mode == "sync":
+        return []
+    verdict, breaking = "", False
+    with suppress(Exception):  # a policy that raises is contained, and told of, in the run
+        verdict = policy.decide(least, alpha, breaking)
+    if verdict != "discard":
         return []
     return [
         f"alpha={alpha} is below {least}, the lag that may come about: what is older is discarded"

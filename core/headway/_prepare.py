@@ -87,7 +87,7 @@ def prepare(
     gather = _gather(domain, splits, options)
     parts = _Parts.look_up(registry, options, initial, chosen, gather)
     config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
-    warned = (*notes_before(options, config), *parts.idle)
+    warned = (*notes_before(options, config, parts.policy), *parts.idle)
     width = domain.reward_range[1] - domain.reward_range[0]
     notes = (*warned, *effect_notes(config, parts.acceptance, width))
     opening = RunStarted(
