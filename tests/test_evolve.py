@@ -416,6 +416,29 @@ def test_every_warning_names_the_line_that_called(awaited):
     assert {__file__} == {w.filename for w in ours}
 
 
+@pytest.mark.parametrize("answer", [7, ValueError("no score")])
+def test_a_test_reward_that_could_not_be_measured_is_warned_of(answer):
+    """
+    Once, whether scoring raises or gives what is no reward; the final reward stands.
+    """
+
+    def score(task, output):
+        if not task.id.startswith("test/"):
+            return reward(task, output)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    tests = [Task(id=f"test/{task.id}", data=task.data) for task in TASKS[:3]]
+    result, said = told_while(
+        lambda: evolve(TASKS, score, **parts(), driver="simulated", rounds=2, test_tasks=tests)
+    )
+
+    assert (None, "fresh") == (result.test_reward, result.scores["final"].source)
+    assert [result.unscored] == [text for text in said if "counts as invalid" not in text]
+    assert "the test reward could not be measured" in result.unscored
+
+
 # ---------------------------------------------------------------------------------------- refusals
 
 

@@ -491,6 +491,9 @@ def test_a_folder_may_be_the_state_to_start_from(tmp_path):
     made = program(strategy=FileTree()).with_options(initial_state=str(tmp_path))
 
     assert {"SKILL.md": "say alpha"} == made.initial()
+    (tmp_path / "logo.png").write_bytes(b"\xff")
+    patient = program(strategy=FileTree(ignore="*.png")).with_options(initial_state=str(tmp_path))
+    assert {"SKILL.md": "say alpha"} == patient.initial()
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         b"3",
         b"{}",
         b'{"headway_result": 1}',
+        b"[" * 100_000,
         b'{"headway_result": 1, "fields": {}}',
         b'{"headway_result": 1, "fields": {"seed": {"value": 0}}}',
         b'{"headway_result": 99, "fields": {}}',

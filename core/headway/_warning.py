@@ -4,11 +4,12 @@ Warnings that name the caller's own line.
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
 
-_PACKAGE = f"{Path(__file__).parent}/"
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def warn_caller(message: str) -> None:

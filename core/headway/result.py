@@ -103,8 +103,9 @@ class Result:
             ``oracle``.
         choices: The effective plug-ins by kind, with distribution and version.
         notes: What was said before the run started.
-        unscored: Why ``final_reward`` is the gate's last measurement, or unknown; None when it was
-            measured, or when ``notes`` says so already.
+        unscored: Why ``final_reward`` is the gate's last measurement, or unknown, or else why
+            ``test_reward`` is, though there are test tasks; None when both were measured, or when
+            ``notes`` says so already.
     """
 
     _state: Json = attrs.field(alias="state")
@@ -259,7 +260,7 @@ class Result:
         except OSError as error:
             told = f"The file can't be read: {error.strerror}. Give one that save() wrote."
             raise OptionError("path", str(place), told) from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             told = f"It holds no result that this version can read ({error}); give one from save()."
             raise OptionError("path", str(place), told) from error
 

@@ -20,7 +20,8 @@ from headway.evolve._calls import Given, UserCall
 from headway.evolve._files import read_value
 from headway.evolve._options import OPTION_HELP, ProgramOptions, from_text
 from headway.evolve._tasks import Items, as_task, check_apart, divided, identified
-from headway.strategies import AppendRules, FileTree, Strategy
+from headway.strategies import AppendRules, Strategy
+from headway.strategies._disk import IGNORED, read_folder
 
 _FILES: Mapping[str, str] = {
     "test_tasks": "a file of tasks to be scored once, at the end",
@@ -152,7 +153,7 @@ class Program(Domain):
             return from_text(option, given)
         path = Path(given)
         if option == "initial_state" and path.is_dir():
-            return FileTree.load(path).initial()
+            return read_folder(path, getattr(self.strategy, "ignore", IGNORED))
         return read_value(option, path)
 
     # ------------------------------------------------------------------------ the domain's methods
