@@ -60,8 +60,10 @@ class AsyncHeadway:
 
         Raises:
             UsageError: an option can't be used; nothing was run.
-            OSError: a file cannot be written.
+            OSError: the folder cannot be made, in which case nothing was run, or a file be written.
         """
+        if self.repo_path is not None:
+            Path(self.repo_path).mkdir(parents=True, exist_ok=True)  # before anything is spent
         fusions = _Fusions()
         domain = Router(universe=self.universe, noise=self.config.noise, latency=str(self.latency))
         result = run(
@@ -103,7 +105,6 @@ class _Fusions:
 
 
 def _write(folder: Path, result: Result, stats: AsyncStats) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         **result.files,
         "stats.json": _as_json(attrs.asdict(stats)),
