@@ -61,7 +61,7 @@ def test_the_files_are_complete_and_nothing_else_is_there(letters):
     result = json.loads((out / "result.json").read_text())
     header, *rows = (out / "curve.tsv").read_text().splitlines()
 
-    assert ["artifact/letters.txt", "config.toml", "curve.tsv", "result.json"] == (
+    assert ["artifact/letters.txt", "config.toml", "curve.tsv", "result.json", "saved.json"] == (
         everything_below(out)
     )
     assert "headway\n" == (out / "artifact" / "letters.txt").read_text()

@@ -355,7 +355,7 @@ def test_an_alpha_below_the_lag_budget_is_warned_of():
         ({"alpha": 1, "staleness_policy": get_policy("full")}, []),
         ({"alpha": 1, "staleness_policy": get_policy("guarded")}, ["alpha=1 is below 3"]),
         ({"alpha": 1, "staleness_policy": "full", "aggregator_factory": Idle}, []),
-        ({"alpha": 1, "staleness_policy": Raising()}, ["the run ended (error) before the final"]),
+        ({"alpha": 1, "staleness_policy": Raising()}, ["the run failed: staleness policy: RuntimeError"]),
     ]:
         _, told = told_while(lambda more=more: quick(max_rollouts=10, **more))
 

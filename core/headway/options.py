@@ -36,6 +36,9 @@ WORK = ("rollout", "propose", "measure", "rebase", "commit")
 BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds")
 """The options that bound how much a run may do."""
 
+METERED = ("max_tokens", "max_cost")
+"""Those of them that end nothing unless calls are charged for."""
+
 LIMITS = (*BUDGETS, "target_reward", "patience")
 """The options that end a run; it needs at least one of them."""
 
@@ -310,14 +313,15 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     """
     Options from what the caller gave, a domain's defaults, and the built-in ones, in that order.
 
-    A domain's default for what bounds a run does not count once the caller bounds it.
+    A domain's default for what bounds a run does not count once the caller bounds it by anything but
+    tokens or cost, which may never be charged.
 
     Raises:
         OptionError: an option is unknown or has a bad value.
     """
     check_names(given, option_names(), "options of a run")
     bounds = _meaningful(BUDGETS, given.get("mode", defaults.get("mode")))
-    bounded = any(given.get(name) is not None for name in bounds)
+    bounded = any(given.get(name) is not None for name in bounds if name not in METERED)
     usable = {k: v for k, v in defaults.items() if not (bounded and k in bounds)}
     return RunOptions(**{**usable, **given})
 

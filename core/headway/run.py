@@ -12,8 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from headway._prepare import Prepared, prepare
+from headway._notes import uncharged
 from headway._report import build_result
 from headway._warning import warn_caller
+from headway._words import observers_raised, why_failed
 from headway.contracts import Domain, Observer
 from headway.drivers import DRIVE, Drive, Interrupt, catching_signals
 from headway.errors import OptionError
@@ -51,7 +53,7 @@ def run(
     prepared = _prepared(domain, registry, observers, journal, options)
     with catching_signals() as interrupt:
         result = finish(prepared, interrupt)
-    _warn_of_score(result)
+    _warn_at_end(prepared, result)
     return result
 
 
@@ -80,7 +82,7 @@ async def arun(
     interrupt = Interrupt()
     interrupt.begin()
     result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
-    _warn_of_score(result)
+    _warn_at_end(prepared, result)
     return result
 
 
@@ -120,15 +122,18 @@ def usable_registry(given: Registry | None) -> Registry:
     return given
 
 
-def _warn_of_score(result: Result) -> None:
+def _warn_at_end(prepared: Prepared, result: Result) -> None:
     """
-    Say once that the final state could not be scored, unless that was said before the start.
+    Say once why the run failed or its final state could not be scored, unless that was said before
+    the start; that observers raised; and that nothing was charged.
 
-    Where warnings are errors, this one is not: what the run found has been paid for.
+    Where warnings are errors, these are not: what the run found has been paid for.
     """
-    if result.unscored is not None:
-        with suppress(RuntimeWarning):
-            warn_caller(result.unscored)
+    ended = "; ".join(filter(None, (why_failed(result), result.unscored)))
+    for said in (ended, observers_raised(result), *uncharged(prepared.options, result)):
+        if said:
+            with suppress(RuntimeWarning):
+                warn_caller(said)
 
 
 def finish(

@@ -17,10 +17,12 @@ from typing import Any, TextIO
 
 import attrs
 
+from headway._notes import uncharged
 from headway._prepare import Prepared, prepare
+from headway._words import why_failed
 from headway.cli._arguments import add_shared
 from headway.cli._config_file import config_text
-from headway.cli._ending import Ending, told
+from headway.cli._ending import Ending
 from headway.cli._flags import add_flags, flag_of
 from headway.cli._output import SIGNALLED, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
@@ -153,12 +155,15 @@ def _report(study: Study, result: Result, stdout: TextIO, *, as_json: bool) -> N
     try:
         answer(stdout, text, kept=f"; the result is in {study.folder}")
     finally:
-        _say_why(result)
+        _say_why(study, result)
 
 
-def _say_why(result: Result) -> None:
-    if result.failed and result.error is not None:
-        sys.stderr.write(f"headway: error: the run failed: {told(result.error)}\n")
+def _say_why(study: Study, result: Result) -> None:
+    why = why_failed(result)
+    if why is not None:
+        sys.stderr.write(f"headway: error: {why}\n")
+    for said in uncharged(study.prepared.options, result):
+        sys.stderr.write(f"headway: note: {said}\n")
 
 
 def _has_blocks(encoding: str | None) -> bool:

@@ -253,10 +253,20 @@ def _raised(place: str, error: BaseException) -> UsageError:
 
 
 def _hint(found: Any, name: str) -> str:
-    public = [known for known in dir(found) if not known.startswith("_")]
-    domains = [known for known in public if isinstance(getattr(found, known), Domain)]
-    close = suggestion(name, public)
+    held = {known: getattr(found, known) for known in dir(found) if not known.startswith("_")}
+    domains = [known for known, value in held.items() if isinstance(value, Domain)]
+    close = suggestion(name, [known for known, value in held.items() if _own(found, value)])
     return close or (f" Its domains: {', '.join(domains)}." if domains else "")
+
+
+def _own(place: Any, value: object) -> bool:
+    """
+    Whether something that stands in a module may be meant: a domain, or what the module defines.
+    """
+    if isinstance(value, Domain):
+        return True
+    of = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
+    return of.__module__ == getattr(place, "__name__", "")
 
 
 def _kind(found: object) -> str:

@@ -156,9 +156,14 @@ def _wants(
         beside = (
             f" Beside these it may only ask for {', '.join(by_name)}, by name." if by_name else ""
         )
-        remedy = f"It is called as {expected}, and {error}.{beside}"
+        remedy = f"It is called as {expected}, which does not fit: {_unfit(error)}.{beside}"
         raise OptionError(option, called, remedy) from None
     return wants
+
+
+def _unfit(error: TypeError) -> str:
+    told = str(error)
+    return "it takes fewer arguments" if told == "too many positional arguments" else told
 
 
 def _check_order(signature: inspect.Signature, arguments: Sequence[str]) -> None:

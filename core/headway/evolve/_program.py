@@ -97,6 +97,7 @@ class Program(Domain):
         self._options = ProgramOptions(
             held_out_frac=held_out_frac, shuffle=shuffle, seed=seed, artifact_id=artifact_id
         )
+        _check_swapped(tasks, reward)
         self._run, self._propose = _functions(agent, run, propose)
         self._reward = UserCall.checked("reward", reward, ("task", "output"))
         self.strategy: Any = _checked_strategy(AppendRules() if strategy is None else strategy)
@@ -301,6 +302,12 @@ def _number(reward: Any) -> Any:
         reward = reward.item()
     plain = type(reward) is int or not isinstance(reward, Rational)  # a boolean is rational, too
     return reward if plain else float(reward)
+
+
+def _check_swapped(tasks: object, reward: object) -> None:
+    if callable(tasks) and not isinstance(tasks, Iterable) and isinstance(reward, Iterable):
+        remedy = "This is a function: tasks come first, then the reward."
+        raise OptionError("tasks", tasks, remedy)
 
 
 def _functions(
