@@ -11,6 +11,8 @@ from textwrap import dedent
 import pytest
 
 from headway.cli import main
+from headway.cli._targets import load
+from headway.errors import UsageError
 
 STUDY = """
     from headway import AppendRules, MergeReport, Program
@@ -307,3 +309,29 @@ def test_parts_of_a_script_are_compared_each_run_with_its_own(study):
     assert {"deep/study.py:Old"} == {arm["options"]["aggregator"] for arm in results["arms"]}
     assert [True, True] == [trial["reward"] > 0 for trial in results["trials"]]
     assert sys.modules["_headway_file_study"].seen
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("threadng", None),
+        ("nothing", None),
+        ("Programm", None),
+        ("limt", None),
+        ("progam", "program"),
+        ("fixd", "fixed"),
+        ("maed", "made"),
+        ("Fixd", "Fixed"),
+    ],
+)
+def test_a_name_is_only_likened_to_what_may_be_meant(typed, meant, tmp_path):
+    """
+    Domains and what the file itself defines, and nothing that it imports or counts with.
+    """
+    place = tmp_path / f"likened_{typed}.py"
+    place.write_text("import threading\nlimit = 7\n" + dedent(STUDY))
+    with pytest.raises(UsageError) as caught:
+        load(f"{place}:{typed}")
+    _, found, hint = str(caught.value).partition(" Did you mean ")
+
+    assert meant == (hint.strip("'?") if found else None)

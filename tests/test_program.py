@@ -222,7 +222,7 @@ def test_an_agent_may_be_an_object_or_functions(given):
         ({"run": 3}, "run=3: Give a function that is called as run(rendered, task)."),
         (
             {"run": lambda prompt: None},
-            "run='<lambda>(prompt)': It is called as run(rendered, task), and too many positional",
+            "run='<lambda>(prompt)': It is called as run(rendered, task), which does not fit: it takes fewer arguments",
         ),
         (
             {"run": lambda r, t, temperature: None},
@@ -231,17 +231,20 @@ def test_an_agent_may_be_an_object_or_functions(given):
         ({"run": lambda rng, task: None}, "multiple values for argument 'rng'"),
         (
             {"propose": lambda r, t, output: None},
-            "It is called as propose(rendered, task, output, reward), and too many",
+            "It is called as propose(rendered, task, output, reward), which does not fit: it takes fewer",
         ),
         (
             {"reward": lambda output, task: 1},
-            "It is called as reward(task, output), and its parameters stand in another order.",
+            "It is called as reward(task, output), which does not fit: its parameters stand in another order.",
         ),
         ({"run": yields}, "run='yields': It yields, so a call of it gives no value yet"),
         ({"reward": partial(yields)}, "reward='yields': It yields"),
         ({"propose": yields_awaited}, "propose='yields_awaited': It yields"),
         ({"agent": Agent, "run": None}, "agent='Agent': Give an object: put () behind the class."),
-        ({"reward": lambda output: None}, "It is called as reward(task, output), and too many"),
+        (
+            {"reward": lambda output: None},
+            "It is called as reward(task, output), which does not fit: it takes fewer",
+        ),
         ({"strategy": AppendRules}, "strategy='AppendRules': Give an object: put () behind"),
         ({"strategy": object()}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),
         ({"initial_state": "x"}, "initial_state='x': It gives no state: 'x' is no state of"),

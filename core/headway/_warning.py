@@ -9,7 +9,11 @@ import sys
 import warnings
 from pathlib import Path
 
-_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+_PASSED_OVER = tuple(
+    f"{folder}{os.sep}"
+    for folder in (Path(__file__).parent, Path(warnings.__file__).parent / "asyncio")
+)
+"""This package, and what runs a coroutine that no other one awaits."""
 
 
 def warn_caller(message: str) -> None:
@@ -20,6 +24,6 @@ def warn_caller(message: str) -> None:
     find it, and Python shows it once for each such line.
     """
     level, frame = 1, sys._getframe()  # noqa: SLF001 - the one way to see who called
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, RuntimeWarning, stacklevel=level)

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-
 _LONGEST = 200
 """Characters of a value in an error."""
 

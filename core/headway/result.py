@@ -314,7 +314,9 @@ def _read(field: Json) -> Any:
 
 def _restored(saved: Json) -> Result:
     if isinstance(saved, dict) and {"stop_reason", "digest"} <= saved.keys():
-        message = "it is for reading, as to_json() gives it; a run's folder has saved.json beside it"
+        message = (
+            "it is for reading, as to_json() gives it; a run's folder has saved.json beside it"
+        )
         raise ValueError(message)
     if not isinstance(saved, dict) or "headway_result" not in saved:
         message = "it has no headway_result in it"

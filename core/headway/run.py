@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from headway._prepare import Prepared, prepare
 from headway._notes import uncharged
+from headway._prepare import Prepared, prepare
 from headway._report import build_result
 from headway._warning import warn_caller
 from headway._words import observers_raised, why_failed
