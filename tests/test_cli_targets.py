@@ -316,7 +316,7 @@ def test_parts_of_a_script_are_compared_each_run_with_its_own(study):
     [
         ("threadng", None),
         ("nothing", None),
-        ("Programm", None),
+        ("Programm", "program"),
         ("limt", None),
         ("progam", "program"),
         ("fixd", "fixed"),

@@ -376,7 +376,7 @@ def test_a_custom_aggregator_s_staleness_is_counted_exactly(policy, resync, seed
     ("domain", "options", "said"),
     [
         (ToyDomain(noise=0.1, tokens=50), {}, ["95 % interval", "charged", "tokens", "commits"]),
-        (ToyDomain(), {"mode": "sync"}, ["held-out reward", "all rollouts were made (max_iters)"]),
+        (ToyDomain(), {"mode": "sync"}, ["held-out reward", "stopped because"]),
         (Broken(), {}, ["failures", "(ConnectionError)", "the run failed: ", "backend is down"]),
         (ToyDomain(), {"max_rollouts": None, "max_calls": 14}, ["paid calls were used up"]),
     ],

@@ -316,3 +316,26 @@ def test_an_own_strategy_gets_the_three_way_rule_by_key():
     assert ("*",) == counter.keys(7)
     assert {"state.json": '{"n":0}\n'} == counter.files({"n": 0})
     assert not counter.removals({"n": 0})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "state"),
+    [
+        (AppendRules(), {"rule": "x" * 9_000}),
+        (AppendRules(), ["x" * 9_000] * 2),
+        (KeyedRules(), ["x" * 9_000]),
+        (KeyedRules(), {"key": ["x" * 9_000]}),
+        (SingleSlot("one"), ["x" * 9_000]),
+        (FileTree({"a.txt": "one"}), ["x" * 9_000]),
+        (FileTree({"a.txt": "one"}), {"a.txt": ["x" * 9_000]}),
+    ],
+)
+def test_an_error_about_a_state_shows_its_ends(strategy, state):
+    """
+    A state may be megabytes, and what is wrong with it is to be read.
+    """
+    with pytest.raises((TypeError, ValueError)) as caught:
+        strategy.check(state)
+
+    assert "xxx" in str(caught.value)
+    assert len(str(caught.value)) < 400

@@ -26,7 +26,7 @@ from headway.contracts import (
     canonical_json,
 )
 from headway.drivers import Engine, StepHost, Telling, Workbench
-from headway.errors import ContractError, HeadwayError, OptionError, UsageError
+from headway.errors import ContractError, HeadwayError, OptionError, UsageError, shown
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
@@ -121,7 +121,9 @@ def _first_head(parts: _Parts) -> Snapshot:
         message = f"the ledger {parts.choices['ledger']} cannot say its head: {error!r}"
         raise ContractError(message) from error
     if not isinstance(head, Snapshot):
-        message = f"the ledger {parts.choices['ledger']} gave {head!r} for its head, no Snapshot"
+        message = (
+            f"the ledger {parts.choices['ledger']} gave {shown(head)} for its head, no Snapshot"
+        )
         raise ContractError(message)
     return head
 
@@ -327,7 +329,9 @@ def _failure_score(domain: Domain) -> float | None:
 
 def _check_splits(splits: object) -> None:
     if not isinstance(splits, Splits):
-        raise ContractError(f"tasks() returned {splits!r}; it must return Splits(train=..., ...)")
+        raise ContractError(
+            f"tasks() returned {shown(splits)}; it must return Splits(train=..., ...)"
+        )
     tasks = [*splits.train, *splits.held_out]
     if len(tasks) < FEWEST_TASKS:
         remedy = f"Give at least {FEWEST_TASKS} training and held-out tasks together."

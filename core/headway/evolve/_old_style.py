@@ -31,7 +31,7 @@ from headway.contracts import (
     Step,
     StepContext,
 )
-from headway.errors import ContractError, OptionError, UsageError
+from headway.errors import ContractError, OptionError, UsageError, shown
 from headway.evolve._conversation import Ask, conversation
 
 REASONS = {
@@ -346,7 +346,7 @@ def _reports(given: Any) -> list[MergeReport]:
     found = list(cast("Iterable[Any]", given)) if isinstance(given, list | tuple) else None
     if found is None or not all(isinstance(report, MergeReport) for report in found):
         message = (
-            f"step() of an old-style aggregator returned {given!r}; give a list of MergeReport"
+            f"step() of an old-style aggregator returned {shown(given)}; give a list of MergeReport"
         )
         raise ContractError(message)
     return found

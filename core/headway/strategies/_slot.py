@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import Json
+from headway.errors import shown
 from headway.strategies._keyed import (
     Conflict,
     apply_change,
@@ -83,7 +84,7 @@ class SingleSlot(Strategy):
         Refuse anything but a text.
         """
         if not isinstance(state, str):
-            message = f"{state!r} is of type {type(state).__name__}; give a text"
+            message = f"{shown(state)} is of type {type(state).__name__}; give a text"
             raise TypeError(message)
         check_unicode(state, "the text")
 

@@ -14,7 +14,7 @@ import attrs
 
 from headway._checks import check_flag
 from headway.contracts import Json
-from headway.errors import UsageError
+from headway.errors import UsageError, shown
 from headway.strategies._disk import (
     IGNORED,
     ignored,
@@ -194,7 +194,7 @@ def _temporary(state: Mapping[str, str]) -> Generator[Path]:
 def _by_path(given: object, what: str) -> dict[str, str | None]:
     if not isinstance(given, Mapping):
         wanted = "{path: text}, or the Path of a folder" if what == "proposal" else "{path: text}"
-        message = f"the {what} {given!r} is of type {type(given).__name__}; give {wanted}"
+        message = f"the {what} {shown(given)} is of type {type(given).__name__}; give {wanted}"
         raise TypeError(message)
     return {
         check_path(path): _text(path, text, what)
@@ -213,5 +213,5 @@ def _text(path: object, text: object, what: str) -> str | None:
             message = f"{path!r} of the {what} holds a zero byte; only text files can be improved"
             raise ValueError(message)
         return check_unicode(text, f"{path!r} of the {what}")
-    message = f"{path!r} of the {what} is {text!r}; give a text, or None to remove the file"
+    message = f"{path!r} of the {what} is {shown(text)}; give a text, or None to remove the file"
     raise TypeError(message)
