@@ -345,6 +345,7 @@ class OldStyle:
 def _reports(given: Any) -> list[MergeReport]:
     found = list(cast("Iterable[Any]", given)) if isinstance(given, list | tuple) else None
     if found is None or not all(isinstance(report, MergeReport) for report in found):
-        message = f"step() of an old-style aggregator returned {shown(cast('object', given))}; give a list of MergeReport"
+        what = shown(cast("object", given))
+        message = f"step() of an old-style aggregator returned {what}; give a list of MergeReport"
         raise ContractError(message)
     return found
