@@ -10,7 +10,8 @@ from typing import get_args
 import pytest
 
 from headway import run
-from headway.cli._ending import REASONS, Ending
+from headway._words import REASONS
+from headway.cli._ending import Ending, _lines
 from headway.cli._progress import OUTCOMES
 from headway.contracts import SweepOutcome
 from headway.machine._config import STOPS_DRAINING, STOPS_HALTING
@@ -70,3 +71,14 @@ def test_what_was_charged_is_told():
 
     assert f"charged   {result.usage.tokens} tokens\n" in text
     assert "because the tokens were used up (max_tokens)" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("", "0 lines"), ("one", "1 line"), ("one\n", "1 line"), ("one\ntwo", "2 lines")],
+)
+def test_lines_are_counted_with_the_last_one(text, lines):
+    """
+    Whether or not it ends in a line break.
+    """
+    assert lines == _lines(text)

@@ -61,7 +61,7 @@ def test_the_files_are_complete_and_nothing_else_is_there(letters):
     result = json.loads((out / "result.json").read_text())
     header, *rows = (out / "curve.tsv").read_text().splitlines()
 
-    assert ["artifact/letters.txt", "config.toml", "curve.tsv", "result.json"] == (
+    assert ["artifact/letters.txt", "config.toml", "curve.tsv", "result.json", "saved.json"] == (
         everything_below(out)
     )
     assert "headway\n" == (out / "artifact" / "letters.txt").read_text()
@@ -113,9 +113,11 @@ def test_notes_are_told_before_the_run_and_not_as_warnings(letters, capsys):
     """
     main(["run", "letters", "--rounds", "3", "--max-rollouts", "8"])
 
-    assert "  note: rounds=3 has no meaning in async mode and is ignored\n" in (
-        capsys.readouterr().err
+    said = (
+        "  note: rounds=3 has no meaning in async mode and is ignored: choose mode sync for it, "
+        "or give max_rollouts\n"
     )
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -366,3 +368,26 @@ def test_nobody_reads_anything(site, letters):
     os.close(writer)
 
     assert 141 == done.returncode
+
+
+def test_the_saved_result_can_be_loaded(letters):
+    """
+    It is the one that ``result.json`` shows.
+    """
+    assert 0 == main(["run", "letters", "--max-rollouts", "10", "--out", "out"])
+    loaded = Result.load("out/saved.json")
+
+    assert json.loads(Path("out/result.json").read_text()) == loaded.to_json()
+
+
+@pytest.mark.parametrize("kind", ["tokens", "cost"])
+def test_a_limit_of_what_is_never_charged_is_noted_at_the_end(kind, letters, capsys):
+    """
+    And the domain's own bound ends the run.
+    """
+    assert 0 == main(["run", "letters", f"--max-{kind}", "9", "--out", "out"])
+
+    said = (
+        f"headway: note: max_{kind} was given and nothing was charged: call headway.charge({kind}="
+    )
+    assert said in capsys.readouterr().err

@@ -18,8 +18,9 @@ import pytest
 
 from headway import Domain, Outcome, Splits, Task, run
 from headway._prepare import prepare
+from headway._words import REASONS
 from headway.cli._config_file import config_text, read_config
-from headway.cli._ending import REASONS, Ending, suggestions, typed
+from headway.cli._ending import Ending, suggestions, typed
 from headway.cli._output import COLUMNS, check_files, write
 from headway.cli._plot import plot
 from headway.cli._progress import OUTCOMES, LiveTable, PlainLines, progress, sweep_line

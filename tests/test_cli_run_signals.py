@@ -121,7 +121,7 @@ def test_a_signal_leaves_a_complete_result(begin, tmp_path, run, number, code):
     assert "stopped because it was interrupted (interrupted)" in out
     assert "interrupted" == result["stop_reason"]
     assert result["rollouts"] == sum(result["completions"].values())
-    assert {"artifact", "config.toml", "curve.tsv", "result.json"} == names
+    assert {"artifact", "config.toml", "curve.tsv", "result.json", "saved.json"} == names
     assert "Traceback" not in err
 
 

@@ -11,6 +11,8 @@ from textwrap import dedent
 import pytest
 
 from headway.cli import main
+from headway.cli._targets import load
+from headway.errors import UsageError
 
 STUDY = """
     from headway import AppendRules, MergeReport, Program
@@ -199,6 +201,8 @@ def test_parts_and_observers_may_be_written_in_a_file(study, capsys):
     ("arguments", "told"),
     [
         ("nowhere.py:x", "nowhere.py: there is no such file. Give a file that exists"),
+        ("deep/study.py", "deep/study.py: say what in it is meant, as deep/study.py:NAME."),
+        ("deep/study.py:", "deep/study.py: say what in it is meant, as deep/study.py:NAME."),
         ("nowhere:x", "nowhere: there is no module named 'nowhere'. Give a module that can be"),
         ("deep/study.py:progam", "has no 'progam'. Did you mean 'program'?"),
         ("deep/study.py:zzz", "has no 'zzz'. Its domains: fixed, program."),
@@ -289,3 +293,45 @@ def test_modes_of_a_script_are_compared(study):
 
     assert 0 == main([*arguments.split(), "--out", "out"])
     assert "sync" in (study / "out" / "table.md").read_text()
+
+
+def test_parts_of_a_script_are_compared_each_run_with_its_own(study):
+    """
+    What an aggregator keeps from one run says nothing in the next one; an observer is told of all.
+    """
+    arguments = (
+        "compare deep/study.py:program --seeds 0-1 --driver simulated --max-rollouts 20 --modes async "
+        "--aggregator deep/study.py:Old --observer deep/study.py:watch --out out"
+    )
+
+    assert 0 == main(arguments.split())
+    results = json.loads((study / "out" / "results.json").read_text())
+    assert {"deep/study.py:Old"} == {arm["options"]["aggregator"] for arm in results["arms"]}
+    assert [True, True] == [trial["reward"] > 0 for trial in results["trials"]]
+    assert sys.modules["_headway_file_study"].seen
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("threadng", None),
+        ("nothing", None),
+        ("Programm", "program"),
+        ("limt", None),
+        ("progam", "program"),
+        ("fixd", "fixed"),
+        ("maed", "made"),
+        ("Fixd", "Fixed"),
+    ],
+)
+def test_a_name_is_only_likened_to_what_may_be_meant(typed, meant, tmp_path):
+    """
+    Domains and what the file itself defines, and nothing that it imports or counts with.
+    """
+    place = tmp_path / f"likened_{typed}.py"
+    place.write_text("import threading\nlimit = 7\n" + dedent(STUDY))
+    with pytest.raises(UsageError) as caught:
+        load(f"{place}:{typed}")
+    _, found, hint = str(caught.value).partition(" Did you mean ")
+
+    assert meant == (hint.strip("'?") if found else None)

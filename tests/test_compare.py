@@ -37,6 +37,17 @@ def planned(domain=None, given=GIVEN, **more):
     return make_plan(domain or ToyDomain(), given, **options)
 
 
+@pytest.mark.parametrize("against", [(), ("best-of-n",)])
+def test_a_driver_for_rounds_alone_compares_rounds(against):
+    """
+    Whatever mode a domain has by default, and however many workers that is.
+    """
+    given = {"driver": "serial", "max_rollouts": 8}
+    plan = make_plan(ToyDomain(), given, modes=("sync",), seeds=(0,), against=against)
+
+    assert ["sync"] * (1 + len(against)) == [arm.options.mode for arm in plan.arms]
+
+
 def compared(plan, make=ToyDomain, interrupt=None):
     interrupt = interrupt or Interrupt()
     interrupt.begin()

@@ -22,17 +22,24 @@ from hints import (
     run_awaited,
 )
 
-from headway import AppendRules, Task, aevolve, async_evolve, charge, evolve
+from headway import AppendRules, Program, Task, aevolve, async_evolve, charge, evolve, get_policy
 from headway.contracts import SweepDone
 from headway.durations import Constant
 from headway.errors import OptionError, UnknownNameError, UsageError
 from headway.evolve._plan import plan
 from headway.options import make_options
 from headway.registry import Registry
+from headway.run import run as run_domain
 
 DRIVERS = ("threads", "asyncio", "serial", "simulated")
 SYNC = {"run": run, "propose": propose}
 ASYNC = {"run": run_awaited, "propose": propose_awaited}
+
+
+async def later(sweep):
+    """
+    A function whose call does nothing yet.
+    """
 
 
 def told_while(call):
@@ -290,7 +297,7 @@ def test_a_budget_that_was_given_replaces_the_defaults(budget, wanted):
     """
     _, told = told_while(lambda: quick(**budget))
 
-    assert wanted == [text.split("=")[0] for text in told]
+    assert wanted == [text.split("=")[0] for text in told if "was charged" not in text]
 
 
 def test_what_has_no_meaning_without_a_barrier_is_warned_of():
@@ -321,8 +328,23 @@ def test_what_has_no_meaning_without_a_barrier_is_warned_of():
 
 def test_an_alpha_below_the_lag_budget_is_warned_of():
     """
-    Since a guarded policy then throws away what the gate lets come about.
+    Where the policy then throws away what the gate lets come about; one that does not is told nothing.
     """
+
+    class Idle:
+        def __init__(self, *made_with):
+            pass
+
+        def ingest(self, card):
+            pass
+
+        def step(self):
+            return []
+
+    class Raising:
+        def decide(self, eta, alpha, contract_breaking):
+            raise RuntimeError
+
     for more, wanted in [
         ({"alpha": 1}, ["alpha=1 is below 3"]),
         ({"alpha": 3}, []),
@@ -331,10 +353,18 @@ def test_an_alpha_below_the_lag_budget_is_warned_of():
         ({"alpha": 3, "blast_radius": 0.3}, []),
         ({"alpha": 1, "staleness_policy": "full"}, []),
         ({"alpha": 1, "staleness_policy": "reflective"}, []),
+        ({"alpha": 1, "staleness_policy": get_policy("full")}, []),
+        ({"alpha": 1, "staleness_policy": get_policy("guarded")}, ["alpha=1 is below 3"]),
+        ({"alpha": 1, "staleness_policy": "full", "aggregator_factory": Idle}, []),
+        (
+            {"alpha": 1, "staleness_policy": Raising()},
+            ["the run failed: staleness policy: RuntimeError"],
+        ),
     ]:
         _, told = told_while(lambda more=more: quick(max_rollouts=10, **more))
 
-        assert wanted == [text.split(",")[0] for text in told]
+        assert len(wanted) == len(told)
+        assert all(text.startswith(start) for start, text in zip(wanted, told, strict=True))
     _, told = told_while(lambda: evolve(TASKS, reward, **parts(), driver="serial", alpha=0))
     assert [] == told
 
@@ -348,6 +378,70 @@ def test_few_held_out_tasks_are_warned_of():
     assert 1 == len(told)
     assert "4 held-out tasks: the smallest difference" in told[0]
     assert "0.250" in told[0]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_fewer_slots_than_rollouts_are_warned_of(asynchronous):
+    """
+    Nobody gets less than was asked for without a word.
+    """
+
+    def told(slots):
+        more = {"asynchronous": asynchronous, "max_rollouts": 4, "slots": slots}
+        return told_while(lambda: evolve(TASKS, reward, **parts(), driver="simulated", **more))[1]
+
+    said, enough = told(3), told(4)
+
+    assert 1 == len(said)
+    assert "slots=3 is less than the 4 rollouts that may run at once" in said[0]
+    assert [] == enough
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_every_warning_names_the_line_that_called(awaited):
+    """
+    However many functions stand between: a filter by place finds it, and Python tells each place once.
+    """
+
+    def bad(_, output):
+        return 0.5 if output is None else math.nan
+
+    async def calls():
+        return await aevolve(TASKS[:10], bad, **parts(), max_iters=4, asynchronous=True, rounds=3)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if awaited:
+            asyncio.run(calls())
+        else:
+            evolve(TASKS[:10], bad, **parts(), driver="serial")
+    ours = [w for w in caught if "counts as invalid" not in str(w.message)]  # told by an observer
+
+    assert 2 <= len(ours)  # before the run, and after it
+    assert {__file__} == {w.filename for w in ours}
+
+
+@pytest.mark.parametrize("answer", [7, ValueError("no score")])
+def test_a_test_reward_that_could_not_be_measured_is_warned_of(answer):
+    """
+    Once, whether scoring raises or gives what is no reward; the final reward stands.
+    """
+
+    def score(task, output):
+        if not task.id.startswith("test/"):
+            return reward(task, output)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    tests = [Task(id=f"test/{task.id}", data=task.data) for task in TASKS[:3]]
+    result, said = told_while(
+        lambda: evolve(TASKS, score, **parts(), driver="simulated", rounds=2, test_tasks=tests)
+    )
+
+    assert (None, "fresh") == (result.test_reward, result.scores["final"].source)
+    assert [result.unscored] == [text for text in said if "counts as invalid" not in text]
+    assert "the test reward could not be measured" in result.unscored
 
 
 # ---------------------------------------------------------------------------------------- refusals
@@ -369,7 +463,17 @@ def test_few_held_out_tasks_are_warned_of():
         ({"parallel": "data", "sampler": "ensemble"}, "leave this or sampler out"),
         ({"parallel": object(), "sampler": "shuffled"}, "sampler is given as well: leave one"),
         ({"observers": "bell"}, "observers='bell': Give a list of observers"),
-        ({"on_round": 7}, "on_round=7: Give a function of one argument, a SweepDone."),
+        ({"on_round": 7}, "on_round=7: Give a function that is called as on_round(sweep)."),
+        (
+            {"on_round": lambda: None},
+            "It is called as on_round(sweep), which does not fit: it takes fewer arguments",
+        ),
+        ({"on_round": later}, "It is told, and nobody awaits it: give a plain function."),
+        ({"mode": ""}, "mode='': Give one of sync, async."),
+        ({"driver": ""}, "driver='': Give one of threads"),
+        ({"registry": 0}, "registry=0: Give a Registry, or leave it out."),
+        ({"durations": 5}, "durations=5: Give a mapping from rollout"),
+        ({"aggregator_factory": lambda a: a}, "does not fit: it takes fewer arguments."),
         ({"aggregator": "standard", "aggregator_factory": dict}, "aggregator is given as well"),
         ({"rounds": 0}, "rounds=0: Give a whole number of at least 1."),
         ({"asynchronous": True, "rounds": "3"}, "rounds='3': Give a whole number of at least 1."),
@@ -575,3 +679,137 @@ def test_two_steps_of_the_standard_aggregator_race():
         made = plan(TASKS, reward, {**parts(), **given})
 
         assert wanted == make_options(made.options, {}).max_steps
+
+
+# ------------------------------------------------------------------------------- what a run's end says
+
+
+def raising(*_, **__):
+    return 1 / 0
+
+
+def warned_while(call):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    return caught
+
+
+ENTRIES = [
+    lambda **more: evolve(TASKS, reward, driver="serial", **more),
+    lambda **more: async_evolve(TASKS, reward, driver="simulated", max_rollouts=30, **more),
+    lambda **more: asyncio.run(aevolve(TASKS, reward, driver="asyncio", **more)),
+]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_a_failed_run_says_why(entry):
+    """
+    Once, in the words of the command line, at a line of the caller's.
+    """
+    caught = warned_while(lambda: entry(**parts() | {"run": raising}))
+    told = [w for w in caught if "the run failed" in str(w.message)]
+
+    assert 1 == len(told)
+    assert str(told[0].message).startswith("the run failed: measure on task ")
+    assert "ZeroDivisionError: division by zero (test_evolve.py:" in str(told[0].message)
+    assert "final reward could be measured" in str(told[0].message)
+    assert "test_evolve.py" == told[0].filename.rpartition("/")[2]
+
+
+@pytest.mark.parametrize("option", ["on_round", "observers"])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_what_is_told_of_a_run_and_raises_is_warned_of_once(entry, option):
+    """
+    However often it did; the run goes on.
+    """
+    caught = warned_while(
+        lambda: entry(**parts(), **{option: raising if option == "on_round" else [raising]})
+    )
+    told = [w for w in caught if "ZeroDivisionError" in str(w.message)]
+
+    assert 1 == len(told)
+    assert "the run went on: ZeroDivisionError" in str(told[0].message)
+    assert "test_evolve.py" == told[0].filename.rpartition("/")[2]
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent", "said"),
+    [
+        ({"max_cost": 9.0}, {}, ["cost"]),
+        ({"max_tokens": 10**6}, {}, ["tokens"]),
+        ({"max_cost": 9.0, "max_tokens": 10**6}, {"tokens": 1}, ["cost"]),
+        ({"max_cost": 9.0}, {"cost": 1e-6}, []),
+        ({"max_cost": math.inf}, {}, []),
+        ({}, {}, []),
+    ],
+)
+def test_a_limit_of_what_is_never_charged_is_warned_of(limits, spent, said):
+    """
+    At the end, with the call that charges.
+    """
+
+    def paid(rendered, task):
+        charge(**spent)
+        return run(rendered, task)
+
+    limits = {"max_rollouts": 10, **limits}
+    functions = parts() | {"run": paid}
+    _, told = told_while(lambda: evolve(TASKS, reward, driver="serial", **functions, **limits))
+
+    assert [f"call headway.charge({kind}=...)" for kind in said] == [
+        text.partition("nothing was charged: ")[2] for text in told if "was charged:" in text
+    ]
+
+
+def test_swapped_tasks_and_reward_are_told():
+    """
+    Rather than that a function is no list.
+    """
+    with pytest.raises(OptionError, match=r"tasks come first, then the reward"):
+        evolve(reward, TASKS, **parts())
+
+
+@pytest.mark.parametrize(
+    ("function", "unfit"),
+    [
+        (lambda rendered: "", "it takes fewer arguments"),
+        (lambda rendered, task, more: "", "missing a required argument: 'more'"),
+        (lambda task, rendered: "", "its parameters stand in another order"),
+    ],
+)
+def test_a_function_that_does_not_fit_is_told_how(function, unfit):
+    """
+    In a sentence, whatever Python says of it.
+    """
+    with pytest.raises(OptionError) as caught:
+        evolve(TASKS, reward, **parts() | {"run": function})
+
+    told = f"It is called as run(rendered, task), which does not fit: {unfit}."
+    assert caught.value.remedy.startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("mode", "option", "value"),
+    [
+        ("async", "rounds", 3),
+        ("async", "round_size", 3),
+        ("async", "max_concurrency", 3),
+        ("async", "round_timeout", 3.0),
+        ("async", "refresh_interval", 3),
+        ("sync", "resync", "lag"),
+        ("sync", "max_wait_rounds", 3),
+    ],
+)
+def test_an_option_without_meaning_is_noted_with_what_to_do(mode, option, value):
+    """
+    The other mode, and what does instead here.
+    """
+    given = {"mode": mode, option: value, "max_rollouts": 8, "driver": "simulated"}
+    other = "async" if mode == "sync" else "sync"
+    program = Program(TASKS, reward, **parts())
+    _, told = told_while(lambda: run_domain(program, **given))
+    (note,) = [text for text in told if text.startswith(f"{option}=")]
+
+    assert f"has no meaning in {mode} mode and is ignored: choose mode {other} for it" in note
+    assert ("or give max_rollouts" in note) == (option == "rounds")

@@ -4,13 +4,30 @@ Tests of ``FileTree``: folders on disk, and paths that stay inside them.
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from headway import FileTree
 from headway.errors import UsageError
 from headway.strategies._paths import check_path
 
-UNSAFE = ["/etc/x", "C:/x", "c:x", "..", "../x", "a/../b", "a\\b", "", "a//b", "./a", "a/", "a\0b"]
+UNSAFE = [
+    "x" * 256,
+    "a/\ud800",
+    "/etc/x",
+    "C:/x",
+    "c:x",
+    "..",
+    "../x",
+    "a/../b",
+    "a\\b",
+    "",
+    "a//b",
+    "./a",
+    "a/",
+    "a\0b",
+]
 
 
 @pytest.mark.parametrize("path", UNSAFE)
@@ -54,6 +71,44 @@ def test_a_binary_file_is_refused_by_name(tmp_path, content, told):
     with pytest.raises(UsageError, match=rf"logo.png: this is no text file, {told}.*ignore"):
         FileTree.load(tmp_path)
     assert {} == FileTree.load(tmp_path, ignore=["*.png"]).initial()
+
+
+@pytest.mark.parametrize("name", [b"a\xff", b"a\\b", b"C:x"])
+def test_a_file_whose_name_no_state_may_hold_is_refused(tmp_path, name):
+    """
+    By the folder, as every other fault of a folder is; a pattern alone is one, not its letters.
+    """
+    (tmp_path / "kept").write_text("")
+    try:
+        (tmp_path / os.fsdecode(name)).write_text("")
+    except OSError:
+        pytest.skip("this file system has no such names")
+
+    with pytest.raises(UsageError, match=r"the path .* Rename it, or ignore its name\.$"):
+        FileTree.load(tmp_path)
+    assert {"kept": ""} == FileTree.load(tmp_path, ignore="[!k]*").initial()
+    assert ("[!k]*",) == FileTree(ignore="[!k]*").ignore
+
+
+def test_a_link_to_itself_is_refused(tmp_path):
+    """
+    Like one that leads out.
+    """
+    (tmp_path / "loop").symlink_to("loop")
+
+    with pytest.raises(UsageError, match="loop: this link leads nowhere"):
+        FileTree.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "nowhere"])
+def test_no_folder_stands_for_the_current_one(name, tmp_path, monkeypatch):
+    """
+    A variable that was left empty must not read whatever is there.
+    """
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(UsageError, match="there is no such folder"):
+        FileTree.load(name)
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):

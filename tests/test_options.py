@@ -49,6 +49,15 @@ MAY_BE_ZERO = {
 }
 
 
+class CannotBeShown:
+    """
+    Its ``repr`` raises.
+    """
+
+    def __repr__(self):
+        raise RuntimeError
+
+
 def test_every_driver_can_be_chosen_and_every_choice_driven():
     """
     The names stand in two places, since options know no driver.
@@ -150,6 +159,8 @@ def test_laws_stand_for_kinds_of_work():
     assert {"rollout": law} == RunOptions(durations={"rollout": law}).durations
     with pytest.raises(OptionError, match=r"^rolout.*Did you mean 'rollout'\? The kinds of work: "):
         RunOptions(durations={"rolout": law})
+    with pytest.raises(OptionError, match=r"^durations\['rollout'\]=1: Give a law"):
+        RunOptions(durations={"rollout": 1})
 
 
 def test_serial_cannot_overlap():
@@ -214,6 +225,7 @@ def test_an_unknown_option_is_named_with_the_nearest():
     with pytest.raises(OptionError) as caught:
         make_options({"n_worker": 2}, {})
 
+    assert 2 == caught.value.value
     assert caught.value.remedy.startswith("There is no such option. Did you mean 'n_workers'? The ")
     with pytest.raises(OptionError, match="The things: none"):
         check_names(["x"], [], "things")
@@ -304,3 +316,38 @@ def test_a_machine_needs_tasks_of_their_own(more, told):
         MachineConfig(**{**TASKS, **more})
 
     assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, 60),
+        ({"max_cost": 1.0}, 60),
+        ({"max_tokens": 9}, 60),
+        ({"max_cost": 1.0, "max_tokens": 9}, 60),
+        ({"max_cost": 1.0, "max_calls": 50}, None),
+        ({"max_cost": 1.0, "max_seconds": 5}, None),
+        ({"max_cost": 1.0, "max_rollouts": 70}, 70),
+        ({"rounds": 3}, 60),
+        ({"rounds": 3, "mode": "sync"}, None),
+    ],
+)
+def test_a_limit_that_may_never_end_a_run_leaves_the_domains_bounds(given, kept):
+    """
+    Tokens and cost need not be charged; rounds mean nothing in async mode.
+    """
+    assert kept == make_options(given, {"max_rollouts": 60}).max_rollouts
+
+
+@pytest.mark.parametrize(
+    "value", ["x" * 9_000, list(range(5_000)), {"rules": ["y" * 999] * 20}, CannotBeShown()]
+)
+def test_an_error_shows_the_ends_of_a_long_value(value):
+    """
+    A value is cut, and one that cannot be shown is named by its type.
+    """
+    text = str(OptionError("initial_state", value, "It gives no state."))
+
+    assert len(text) < 300
+    assert text.startswith("initial_state=")
+    assert text.endswith(": It gives no state.")

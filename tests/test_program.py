@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+from fractions import Fraction
 from functools import partial
 
 import attrs
@@ -16,11 +17,20 @@ from headway import AppendRules, FileTree, KeyedRules, Program, SingleSlot, Task
 from headway import run as run_domain
 from headway.contracts import Outcome, Ticket
 from headway.errors import OptionError
+from headway.evolve._calls import UserCall
 from headway.evolve._options import FROZEN_IDS
 
 
 def program(tasks=TASKS, reward=reward, **more):
     return Program(tasks, reward, **parts(**more))
+
+
+def yields(*_):
+    yield 1.0
+
+
+async def yields_awaited(*_):
+    yield None
 
 
 def ids(tasks):
@@ -88,10 +98,11 @@ def test_functions_receive_each_task_as_it_was_given():
     [
         ("abcd", "Give a list of tasks."),
         ({"a": 1}, "Give a list of tasks."),
-        (7, "tasks='7': Give a list of tasks."),
+        (7, "tasks=7: Give a list of tasks."),
         (["a", "b", "c"], "tasks=3: Give at least 4 tasks."),
         (["a", "b", "c", "a"], "tasks='a': This id occurs twice; give every task its own."),
         (["a", "b", "c", {"id": "a"}], "tasks='a': This id occurs twice"),
+        (["a", "b", "c", {"id": "\ud800"}], "this id is no valid Unicode"),
         (["a", "b", "c", object()], "It has no id, and is no JSON value"),
     ],
 )
@@ -211,7 +222,7 @@ def test_an_agent_may_be_an_object_or_functions(given):
         ({"run": 3}, "run=3: Give a function that is called as run(rendered, task)."),
         (
             {"run": lambda prompt: None},
-            "run='<lambda>(prompt)': It is called as run(rendered, task), and too many positional",
+            "run='<lambda>(prompt)': It is called as run(rendered, task), which does not fit: it takes fewer arguments",
         ),
         (
             {"run": lambda r, t, temperature: None},
@@ -220,13 +231,20 @@ def test_an_agent_may_be_an_object_or_functions(given):
         ({"run": lambda rng, task: None}, "multiple values for argument 'rng'"),
         (
             {"propose": lambda r, t, output: None},
-            "It is called as propose(rendered, task, output, reward), and too many",
+            "It is called as propose(rendered, task, output, reward), which does not fit: it takes fewer",
         ),
         (
             {"reward": lambda output, task: 1},
-            "It is called as reward(task, output), and its parameters stand in another order.",
+            "It is called as reward(task, output), which does not fit: its parameters stand in another order.",
         ),
-        ({"reward": lambda output: None}, "It is called as reward(task, output), and too many"),
+        ({"run": yields}, "run='yields': It yields, so a call of it gives no value yet"),
+        ({"reward": partial(yields)}, "reward='yields': It yields"),
+        ({"propose": yields_awaited}, "propose='yields_awaited': It yields"),
+        ({"agent": Agent, "run": None}, "agent='Agent': Give an object: put () behind the class."),
+        (
+            {"reward": lambda output: None},
+            "It is called as reward(task, output), which does not fit: it takes fewer",
+        ),
         ({"strategy": AppendRules}, "strategy='AppendRules': Give an object: put () behind"),
         ({"strategy": object()}, "It lacks initial, render, to_diff, apply. Give AppendRules()"),
         ({"initial_state": "x"}, "initial_state='x': It gives no state: 'x' is no state of"),
@@ -332,6 +350,51 @@ def test_a_comparison_is_a_reward():
     assert Outcome(reward=1.0, output="right") == outcome
 
 
+class Scalar:
+    """
+    A single number of an array library's own, such as ``numpy.float32(0.5)`` or a tensor.
+    """
+
+    ndim = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    def item(self):
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(Scalar(0.5), 0.5), (Scalar(True), 1.0), (Fraction(1, 2), 0.5), (False, 0.0), (0.25, 0.25)],
+)
+def test_a_number_of_another_library_is_a_reward(given, expected):
+    """
+    Where a comparison gives a boolean of the library's own, that is one, too.
+    """
+    made = program(reward=lambda task, output: given)
+
+    found = made.rollout([], made.tasks().train[0], rng=None).reward
+
+    assert (expected, float) == (found, type(found))
+
+
+def test_an_awaited_function_is_known_in_any_dress():
+    """
+    As a method, as an object that is called, and behind ``partial``.
+    """
+
+    class Called:
+        async def __call__(self, rendered, task):
+            return "right"
+
+    several = (Called(), partial(Called()), partial(partial(Called().__call__)))
+
+    assert [True] * 3 == [
+        UserCall.checked("run", f, ("rendered", "task")).is_async for f in several
+    ]
+
+
 # ---------------------------------------------------------------------------------------- strategy
 
 
@@ -431,6 +494,9 @@ def test_a_folder_may_be_the_state_to_start_from(tmp_path):
     made = program(strategy=FileTree()).with_options(initial_state=str(tmp_path))
 
     assert {"SKILL.md": "say alpha"} == made.initial()
+    (tmp_path / "logo.png").write_bytes(b"\xff")
+    patient = program(strategy=FileTree(ignore="*.png")).with_options(initial_state=str(tmp_path))
+    assert {"SKILL.md": "say alpha"} == patient.initial()
 
 
 @pytest.mark.parametrize(

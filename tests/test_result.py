@@ -5,6 +5,7 @@ What a run gives back: complete, immutable, the same after a file.
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from collections import Counter, defaultdict
 
@@ -14,7 +15,7 @@ import pytest
 from headway import Commit, Consume, Work, run
 from headway.contracts import CardDecided, HeadCommitted, SweepDone, Ticket
 from headway.durations import LogNormal, Uniform
-from headway.errors import OptionError
+from headway.errors import HeadwayError, OptionError
 from headway.journal import Journal
 from headway.result import Result
 from headway.testing import ToyDomain
@@ -113,6 +114,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         b"3",
         b"{}",
         b'{"headway_result": 1}',
+        b"[" * 100_000,
         b'{"headway_result": 1, "fields": {}}',
         b'{"headway_result": 1, "fields": {"seed": {"value": 0}}}',
         b'{"headway_result": 99, "fields": {}}',
@@ -365,3 +367,63 @@ def test_a_custom_aggregator_s_staleness_is_counted_exactly(policy, resync, seed
     assert counts.sweeps == result.outcomes()
     assert counts.refreshed == result.forced_refreshes
     assert (stale > 0, counts.refreshed > 0) == (policy == "guarded",) * 2
+
+
+# ---------------------------------------------------------------------------- in words
+
+
+@pytest.mark.parametrize(
+    ("domain", "options", "said"),
+    [
+        (ToyDomain(noise=0.1, tokens=50), {}, ["95 % interval", "charged", "tokens", "commits"]),
+        (ToyDomain(), {"mode": "sync"}, ["held-out reward", "stopped because"]),
+        (Broken(), {}, ["failures", "(ConnectionError)", "the run failed: ", "backend is down"]),
+        (ToyDomain(), {"max_rollouts": None, "max_calls": 14}, ["paid calls were used up"]),
+    ],
+)
+def test_a_printed_result_is_a_few_lines(domain, options, said):
+    """
+    Whatever it came to; what was not charged and what did not fail have no line.
+    """
+    result = some(domain, **options)
+    text = str(result)
+
+    assert len(text.splitlines()) <= 10
+    assert len(text) < 1000
+    assert [] == [words for words in said if words not in text]
+    assert bool(result.usage.tokens) == ("charged" in text)
+    assert bool(result.failures) == ("failures" in text)
+
+
+def test_a_result_is_not_saved_into_a_folder_that_does_not_exist(tmp_path):
+    """
+    The error names the folder, and no draft of the file.
+    """
+    with pytest.raises(OptionError) as caught:
+        some().save(tmp_path / "missing" / "result.saved")
+
+    assert f"There is no folder {tmp_path / 'missing'}: make it first." == caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["taken", "n" * 300])
+def test_a_result_that_cannot_be_written_is_named(name, tmp_path):
+    """
+    By the file that was asked for; nothing is left of the attempt.
+    """
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(HeadwayError) as caught:
+        some().save(tmp_path / name)
+
+    assert str(caught.value).startswith(f"cannot write {tmp_path / name}: ")
+    assert ["taken"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_result_for_reading_is_told_from_a_saved_one(tmp_path):
+    """
+    With the name of the file that can be loaded.
+    """
+    place = tmp_path / "result.json"
+    place.write_text(json.dumps(some().to_json()))
+
+    with pytest.raises(OptionError, match=r"it is for reading.*saved\.json beside it"):
+        Result.load(place)

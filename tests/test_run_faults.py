@@ -349,3 +349,35 @@ def test_a_coroutine_that_does_not_die():
     Stubborn.never.set()
 
     assert "max_seconds" == result.stop_reason
+
+
+class UnshowableError(Exception):
+    """An exception of a library whose ``__str__`` itself fails."""
+
+    def __str__(self):
+        raise RuntimeError
+
+    __repr__ = __str__
+
+
+class MisshownError(Exception):
+    """An exception whose ``__str__`` gives no text."""
+
+    def __str__(self):
+        return 5  # noqa: PLE0307 - the fault that is tested
+
+
+@everywhere
+@pytest.mark.parametrize("error", [UnshowableError, MisshownError])
+def test_an_exception_that_cannot_be_shown_is_a_failure_like_any_other(driver, error):
+    """It ends its call, and no run."""
+
+    class Odd(ToyDomain):
+        def propose(self, *_, **__):
+            raise error
+
+    result = go(Odd(n_keys=4), driver, max_rollouts=4)
+    found = next(f.fault for f in result.failures if f.fault.where == "propose")
+
+    assert error.__name__ == found.type
+    assert found.message in ("it cannot be shown", "MisshownError()")

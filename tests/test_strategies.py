@@ -231,6 +231,11 @@ def test_a_text_made_for_an_older_one_stays_an_alternative():
         (FileTree(), "a", "is of type str; give {path: text}, or the Path of a folder"),
         (FileTree(), {"a": b"x"}, "'a' of the proposal holds bytes; only text files"),
         (FileTree(), {"a": "x\0"}, "'a' of the proposal holds a zero byte"),
+        (AppendRules(), "a\ud800", "is no valid Unicode: half of a surrogate pair at 1"),
+        (KeyedRules(), {"a": "\ud800"}, "'a' of the proposal is no valid Unicode"),
+        (KeyedRules(), {"\ud800": "a"}, "a key of the proposal is no valid Unicode"),
+        (SingleSlot(), "\ud800", "the text is no valid Unicode"),
+        (FileTree(), {"a": "\ud800"}, "'a' of the proposal is no valid Unicode"),
         (FileTree(), {"a": 5}, "'a' of the proposal is 5; give a text, or None to remove the file"),
     ],
 )
@@ -249,6 +254,10 @@ def test_a_proposal_that_means_nothing_is_refused(strategy, proposal, told):
     [
         (lambda: AppendRules(["a", 1]), "rule 1 is of type int"),
         (lambda: AppendRules(template="x"), "template='x': Write {} where"),
+        (lambda: AppendRules(template=5), "template=5: Give a text."),
+        (lambda: KeyedRules(["a"]), "the state ['a'] is of type list; give {key: text}"),
+        (lambda: FileTree([1]), "the state [1] is of type list; give {path: text}"),
+        (lambda: FileTree(as_folder="yes"), "as_folder='yes': Give true or false."),
         (lambda: KeyedRules({"a": None}), "leave a key without a text out"),
         (lambda: KeyedRules(conflict="ours"), "conflict='ours': Give one of theirs, mine."),
         (lambda: SingleSlot(3), "3 is of type int; give a text"),
@@ -307,3 +316,26 @@ def test_an_own_strategy_gets_the_three_way_rule_by_key():
     assert ("*",) == counter.keys(7)
     assert {"state.json": '{"n":0}\n'} == counter.files({"n": 0})
     assert not counter.removals({"n": 0})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "state"),
+    [
+        (AppendRules(), {"rule": "x" * 9_000}),
+        (AppendRules(), ["x" * 9_000] * 2),
+        (KeyedRules(), ["x" * 9_000]),
+        (KeyedRules(), {"key": ["x" * 9_000]}),
+        (SingleSlot("one"), ["x" * 9_000]),
+        (FileTree({"a.txt": "one"}), ["x" * 9_000]),
+        (FileTree({"a.txt": "one"}), {"a.txt": ["x" * 9_000]}),
+    ],
+)
+def test_an_error_about_a_state_shows_its_ends(strategy, state):
+    """
+    A state may be megabytes, and what is wrong with it is to be read.
+    """
+    with pytest.raises((TypeError, ValueError)) as caught:
+        strategy.check(state)
+
+    assert "xxx" in str(caught.value)
+    assert len(str(caught.value)) < 400

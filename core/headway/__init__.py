@@ -21,6 +21,7 @@ from headway.contracts import (
     Work,
     charge,
 )
+from headway.contracts import SweepDone as RoundInfo
 from headway.evolve import MergeReport, Program, aevolve, async_evolve, evolve
 from headway.gate import Barrier, GateView, LagGate
 from headway.merger import Merger
@@ -53,6 +54,7 @@ __all__ = [
     "Program",
     "Registry",
     "Result",
+    "RoundInfo",
     "RunOptions",
     "SingleSlot",
     "Snapshot",

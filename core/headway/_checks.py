@@ -6,9 +6,16 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from headway.errors import OptionError, suggestion
+
+BOOLEANS: Mapping[str, bool] = MappingProxyType(
+    {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+)
+"""What a text stands for where true or false is asked for, in small letters."""
 
 
 def check_count(option: str, value: Any, least: int, most: int | None = None) -> None:

@@ -5,12 +5,15 @@ What is worth saying about a run before it starts.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import attrs
 
+from headway.contracts import StalenessPolicy
 from headway.errors import OptionError
 from headway.machine import MachineConfig
-from headway.options import RunOptions
+from headway.options import METERED, RunOptions
+from headway.result import Result
 
 FEW_HELD_OUT = 8
 """Fewer held-out tasks than this are worth a warning."""
@@ -23,16 +26,23 @@ LATER_STEP = 100
 _ROUNDING = 1e-12
 """By how much a quotient of two costs may come out too small."""
 
-_INSTEAD = {"round_timeout": "; rollout_timeout bounds each rollout"}
+_INSTEAD = {
+    "round_timeout": ", or give rollout_timeout, which bounds each rollout",
+    "rounds": ", or give max_rollouts",
+}
 """What does in the other mode what an idle option was set for."""
 
-UNBOUNDED = ("full", "reflective")
-"""Policies that alpha means nothing to."""
 
-
-def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
+def notes_before(
+    options: RunOptions, config: MachineConfig, policy: StalenessPolicy
+) -> tuple[str, ...]:
     """
     What the caller is warned of.
+
+    Args:
+        options: The run's options.
+        config: The machine's.
+        policy: The staleness policy that the options name.
 
     Raises:
         OptionError: a budget does not even pay the baseline.
@@ -53,16 +63,40 @@ def notes_before(options: RunOptions, config: MachineConfig) -> tuple[str, ...]:
             f"max_concurrency={concurrency} is more than n_workers={options.n_workers}, which is "
             "what runs at once"
         )
-    return (*notes, *_alpha_notes(options), *_idle_notes(options))
+    if options.capacity < options.at_once:
+        notes.append(
+            f"slots={options.capacity} is less than the {options.at_once} rollouts that may run at "
+            f"once: no more than {options.capacity} will"
+        )
+    return (*notes, *_alpha_notes(options, policy), *_idle_notes(options))
 
 
-def _alpha_notes(options: RunOptions) -> list[str]:
+def uncharged(options: RunOptions, result: Result) -> tuple[str, ...]:
+    """
+    The limits of tokens and of cost that were given to a run in which nothing of theirs was charged.
+    """
+    if not any(result.calls.values()):
+        return ()
+    spent = {"max_tokens": result.usage.tokens, "max_cost": result.usage.cost}
+    said = {"max_tokens": "tokens", "max_cost": "cost"}
+    return tuple(
+        f"{limit} was given and nothing was charged: call headway.charge({said[limit]}=...)"
+        for limit in METERED
+        if getattr(options, limit) not in {None, math.inf} and not spent[limit]
+    )
+
+
+def _alpha_notes(options: RunOptions, policy: StalenessPolicy) -> list[str]:
     """
     An alpha that makes a policy throw away what the gate lets come about.
     """
     alpha, least = options.alpha, options.least_alpha
-    unbounded = options.policy in UNBOUNDED or options.mode == "sync"
-    if alpha is None or alpha >= least or unbounded:
+    if alpha is None or alpha >= least or options.mode == "sync":
+        return []
+    verdict, breaking = "", False
+    with suppress(Exception):  # a policy that raises is contained, and told of, in the run
+        verdict = policy.decide(least, alpha, breaking)
+    if verdict != "discard":
         return []
     return [
         f"alpha={alpha} is below {least}, the lag that may come about: what is older is discarded"
@@ -114,10 +148,12 @@ def _idle_notes(options: RunOptions) -> list[str]:
         # Without an alpha of its own, a policy takes the async ratio for it, in either mode.
         "sync": ("resync", "max_wait_rounds", *(() if options.alpha is None else ("async_ratio",))),
     }[options.mode]
+    other = {"async": "sync", "sync": "async"}[options.mode]
     defaults = {field.name: field.default for field in attrs.fields(RunOptions)}
     held = {name: getattr(options, name) for name in idle}
     return [
-        f"{name}={value} has no meaning in {options.mode} mode and is ignored{_INSTEAD.get(name, '')}"
+        f"{name}={value} has no meaning in {options.mode} mode and is ignored: choose mode {other} "
+        f"for it{_INSTEAD.get(name, '')}"
         for name, value in held.items()
         if value != defaults[name]
     ]
@@ -141,8 +177,7 @@ def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
             f"{option}={most:g} without {ceiling}: each call in flight holds the mean of those before, "
             "so it may be overshot by the error of that estimate on the calls in flight"
         )
-    metered = {"max_tokens", "max_cost"}
-    if options.limits and set(options.limits) <= metered:
+    if options.limits and set(options.limits) <= set(METERED):
         names = " and ".join(sorted(options.limits))
         notes.append(
             f"only {names} ends this run: it goes on for ever if the domain charges nothing"

@@ -13,13 +13,12 @@ import attrs
 from headway._checks import check_number
 from headway._log import log_observer
 from headway._notes import effect_notes, notes_before
-from headway._report import Recorder
+from headway._report import Recorder, stable_of
 from headway.backpressure import Backpressure
 from headway.contracts import (
     Aggregator,
     Artifact,
     Domain,
-    Ledger,
     Observer,
     RunStarted,
     Snapshot,
@@ -27,7 +26,7 @@ from headway.contracts import (
     canonical_json,
 )
 from headway.drivers import Engine, StepHost, Telling, Workbench
-from headway.errors import ContractError, HeadwayError, OptionError, UsageError
+from headway.errors import ContractError, HeadwayError, OptionError, UsageError, shown
 from headway.gate import Barrier, Gate, LagGate
 from headway.journal import Journal
 from headway.machine import Machine, MachineConfig, PluginLookups, Started
@@ -88,7 +87,7 @@ def prepare(
     gather = _gather(domain, splits, options)
     parts = _Parts.look_up(registry, options, initial, chosen, gather)
     config = attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1))
-    warned = (*notes_before(options, config), *parts.idle)
+    warned = (*notes_before(options, config, parts.policy), *parts.idle)
     width = domain.reward_range[1] - domain.reward_range[0]
     notes = (*warned, *effect_notes(config, parts.acceptance, width))
     opening = RunStarted(
@@ -106,18 +105,11 @@ def prepare(
         options=options,
         splits=splits,
         engine=_engine(domain, config, options, parts, splits, opening, recorder, telling, journal),
-        started=Started(0.0, _first_head(parts), _stable(parts.ledger)),
+        started=Started(0.0, _first_head(parts), stable_of(parts.ledger)),
         warned=warned,
         recorder=recorder,
         durations=durations if options.durations is None else options.durations,
     )
-
-
-def _stable(ledger: Ledger) -> Snapshot | None:
-    try:
-        return ledger.snapshot("stable")
-    except (Exception, SystemExit):  # noqa: BLE001 - a ledger need not have that branch
-        return None
 
 
 def _first_head(parts: _Parts) -> Snapshot:
@@ -129,7 +121,9 @@ def _first_head(parts: _Parts) -> Snapshot:
         message = f"the ledger {parts.choices['ledger']} cannot say its head: {error!r}"
         raise ContractError(message) from error
     if not isinstance(head, Snapshot):
-        message = f"the ledger {parts.choices['ledger']} gave {head!r} for its head, no Snapshot"
+        message = (
+            f"the ledger {parts.choices['ledger']} gave {shown(head)} for its head, no Snapshot"
+        )
         raise ContractError(message)
     return head
 
@@ -335,7 +329,9 @@ def _failure_score(domain: Domain) -> float | None:
 
 def _check_splits(splits: object) -> None:
     if not isinstance(splits, Splits):
-        raise ContractError(f"tasks() returned {splits!r}; it must return Splits(train=..., ...)")
+        raise ContractError(
+            f"tasks() returned {shown(splits)}; it must return Splits(train=..., ...)"
+        )
     tasks = [*splits.train, *splits.held_out]
     if len(tasks) < FEWEST_TASKS:
         remedy = f"Give at least {FEWEST_TASKS} training and held-out tasks together."

@@ -58,7 +58,7 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     no_log: tuple[LedgerEntry, ...] = ()
     files = _contained(engine, "render", lambda: dict(domain.render(state)), no_files)
     ledger_log = _contained(engine, "ledger", ledger.log, no_log)
-    stable = _contained(engine, "ledger", lambda: _stable(ledger), machine.stable)
+    stable = _contained(engine, "ledger", lambda: stable_of(ledger), machine.stable)
     _contained(engine, "close", engine.bench.close, None)
     return Result(
         state=copy.deepcopy(state),
@@ -111,12 +111,17 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
 
 
 def _unscored(machine: Machine) -> str | None:
-    final = machine.scoring.final
-    if machine.scoring.short or (final is not None and final.source == "fresh"):
+    scoring, ended = machine.scoring, f"the run ended ({machine.stop_reason})"
+    if scoring.short:
         return None
-    told = "it is unknown" if final is None else "it is the gate's last measurement"
-    ended = f"the run ended ({machine.stop_reason})"
-    return f"{ended} before the final reward could be measured: {told}"
+    if scoring.final is None:
+        return f"{ended} before the final reward could be measured: it is unknown"
+    if scoring.final.source != "fresh":
+        told = "it is the gate's last measurement"
+        return f"{ended} before the final reward could be measured: {told}"
+    if machine.config.test and scoring.test is None:
+        return f"{ended}, and the test reward could not be measured: it is unknown"
+    return None
 
 
 def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> T:
@@ -130,7 +135,10 @@ def _contained(engine: Engine, where: str, ask: Callable[[], T], instead: T) -> 
         return instead
 
 
-def _stable(ledger: Ledger) -> Snapshot | None:
+def stable_of(ledger: Ledger) -> Snapshot | None:
+    """
+    The version that was promoted last; None when a ledger has no branch for it.
+    """
     try:
         return ledger.snapshot("stable")
     except (Exception, SystemExit):  # noqa: BLE001 - it need not have that branch

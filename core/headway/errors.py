@@ -26,6 +26,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+_LONGEST = 200
+"""Characters of a value in an error."""
+
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
     """
@@ -38,6 +41,23 @@ def suggestion(name: str, choices: Iterable[str]) -> str:
 
     close = get_close_matches(name, tuple(choices), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def shown(value: object) -> str:
+    """
+    A value as an error shows it: the middle of a long one is left out.
+
+    >>> shown("one")
+    "'one'"
+    """
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - an error must be able to say what is wrong with anything
+        text = f"<{type(value).__name__}>"
+    if len(text) <= _LONGEST:
+        return text
+    kept = _LONGEST // 2
+    return f"{text[:kept]} ... ({len(text) - 2 * kept} characters left out) ... {text[-kept:]}"
 
 
 class HeadwayError(Exception):
@@ -75,7 +95,7 @@ class OptionError(UsageError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.option}={self.value!r}: {self.remedy}"
+        return f"{self.option}={shown(self.value)}: {self.remedy}"
 
 
 class UnknownNameError(UsageError):

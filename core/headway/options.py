@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 import attrs
 
@@ -35,6 +35,9 @@ WORK = ("rollout", "propose", "measure", "rebase", "commit")
 
 BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds")
 """The options that bound how much a run may do."""
+
+METERED = ("max_tokens", "max_cost")
+"""Those of them that end nothing unless calls are charged for."""
 
 LIMITS = (*BUDGETS, "target_reward", "patience")
 """The options that end a run; it needs at least one of them."""
@@ -228,7 +231,8 @@ class RunOptions:
             unset = value is None and field.default is None
             if check is not None and not unset:
                 check(field.name, value)
-        check_names(self.durations or {}, WORK, "kinds of work")
+        if self.durations is not None:
+            _check_laws(self.durations)
         if self.parallel is not None and self.sampler != "shuffled":
             remedy = "It is a sampler of its own: leave this or sampler out."
             raise OptionError("parallel", self.parallel, remedy)
@@ -309,16 +313,29 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     """
     Options from what the caller gave, a domain's defaults, and the built-in ones, in that order.
 
-    A domain's default for what bounds a run does not count once the caller bounds it.
+    A domain's default for what bounds a run does not count once the caller bounds it by anything but
+    tokens or cost, which may never be charged.
 
     Raises:
         OptionError: an option is unknown or has a bad value.
     """
     check_names(given, option_names(), "options of a run")
     bounds = _meaningful(BUDGETS, given.get("mode", defaults.get("mode")))
-    bounded = any(given.get(name) is not None for name in bounds)
+    bounded = any(given.get(name) is not None for name in bounds if name not in METERED)
     usable = {k: v for k, v in defaults.items() if not (bounded and k in bounds)}
     return RunOptions(**{**usable, **given})
+
+
+def _check_laws(durations: Any) -> None:
+    if not isinstance(durations, Mapping):
+        remedy = f"Give a mapping from {', '.join(WORK)} to laws."
+        raise OptionError("durations", cast("object", durations), remedy)
+    laws = cast("Mapping[str, object]", durations)
+    check_names(laws, WORK, "kinds of work")
+    for kind, law in laws.items():
+        if not hasattr(law, "draw"):
+            remedy = "Give a law, such as parse_law('uniform:1,2') of headway.durations makes."
+            raise OptionError(f"durations[{kind!r}]", law, remedy)
 
 
 def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
@@ -334,4 +351,5 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
             continue
         hint = suggestion(name, choices)
         listed = ", ".join(choices) or "none"
-        raise OptionError(name, None, f"There is no such option.{hint} The {what}: {listed}.")
+        value = cast("Mapping[str, Any]", given)[name] if isinstance(given, Mapping) else None
+        raise OptionError(name, value, f"There is no such option.{hint} The {what}: {listed}.")

@@ -8,15 +8,17 @@ import copy
 import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
 
 import attrs
 
+from headway._words import in_short
 from headway.codec import decode, encode
 from headway.contracts import Fault, Json, LedgerEntry, SweepDone, TotalUsage
-from headway.errors import OptionError
+from headway.errors import HeadwayError, OptionError
 from headway.machine import Score
 
 _FORMAT = 1
@@ -103,8 +105,9 @@ class Result:
             ``oracle``.
         choices: The effective plug-ins by kind, with distribution and version.
         notes: What was said before the run started.
-        unscored: Why ``final_reward`` is the gate's last measurement, or unknown; None when it was
-            measured, or when ``notes`` says so already.
+        unscored: Why ``final_reward`` is the gate's last measurement, or unknown, or else why
+            ``test_reward`` is, though there are test tasks; None when both were measured, or when
+            ``notes`` says so already.
     """
 
     _state: Json = attrs.field(alias="state")
@@ -204,6 +207,12 @@ class Result:
         """
         return self.stop_reason in ("error", "stalled")
 
+    def __str__(self) -> str:
+        """
+        A few lines: the rewards, why the run ended, what it took and what failed.
+        """
+        return in_short(self)
+
     def outcomes(self) -> Mapping[str, int]:
         """
         Finished sweeps by what they came to.
@@ -235,15 +244,22 @@ class Result:
         Write the result to a file that ``load`` reads; the file is written whole or not at all.
 
         Raises:
-            OSError: the file can't be written.
+            OptionError: the folder that it would be in doesn't exist.
+            HeadwayError: the file can't be written.
         """
         place = Path(path)
+        if not place.parent.is_dir():
+            remedy = f"There is no folder {place.parent}: make it first."
+            raise OptionError("path", str(place), remedy)
         draft = place.with_name(f".{place.name}.part")
         try:
             draft.write_text(json.dumps(self._saved()) + "\n", encoding="utf-8")
             draft.replace(place)
+        except OSError as error:
+            raise HeadwayError(f"cannot write {place}: {error.strerror}") from error
         finally:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -259,7 +275,7 @@ class Result:
         except OSError as error:
             told = f"The file can't be read: {error.strerror}. Give one that save() wrote."
             raise OptionError("path", str(place), told) from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             told = f"It holds no result that this version can read ({error}); give one from save()."
             raise OptionError("path", str(place), told) from error
 
@@ -297,6 +313,11 @@ def _read(field: Json) -> Any:
 
 
 def _restored(saved: Json) -> Result:
+    if isinstance(saved, dict) and {"stop_reason", "digest"} <= saved.keys():
+        message = (
+            "it is for reading, as to_json() gives it; a run's folder has saved.json beside it"
+        )
+        raise ValueError(message)
     if not isinstance(saved, dict) or "headway_result" not in saved:
         message = "it has no headway_result in it"
         raise ValueError(message)

@@ -6,16 +6,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from headway._notes import uncharged
 from headway._prepare import Prepared, prepare
 from headway._report import build_result
+from headway._warning import warn_caller
+from headway._words import observers_raised, why_failed
 from headway.contracts import Domain, Observer
 from headway.drivers import DRIVE, Drive, Interrupt, catching_signals
+from headway.errors import OptionError
 from headway.journal import Journal
 from headway.options import make_options
 from headway.registry import Registry
@@ -50,7 +53,7 @@ def run(
     prepared = _prepared(domain, registry, observers, journal, options)
     with catching_signals() as interrupt:
         result = finish(prepared, interrupt)
-    _warn_of_score(result)
+    _warn_at_end(prepared, result)
     return result
 
 
@@ -79,7 +82,7 @@ async def arun(
     interrupt = Interrupt()
     interrupt.begin()
     result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
-    _warn_of_score(result)
+    _warn_at_end(prepared, result)
     return result
 
 
@@ -90,7 +93,7 @@ def _prepared(
     journal: Journal | None,
     options: Mapping[str, Any],
 ) -> Prepared:
-    parts = registry or Registry.discover()
+    parts = usable_registry(registry)
     made: Domain = parts.create("domain", domain)
     prepared = prepare(
         made,
@@ -101,19 +104,36 @@ def _prepared(
         domain_name=domain if isinstance(domain, str) else None,
     )
     for note in prepared.warned:
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
+        warn_caller(note)
     return prepared
 
 
-def _warn_of_score(result: Result) -> None:
+def usable_registry(given: Registry | None) -> Registry:
     """
-    Say once that the final state could not be scored, unless that was said before the start.
+    The registry that was given, or one of the built-in parts and the installed plug-ins.
 
-    Where warnings are errors, this one is not: what the run found has been paid for.
+    Raises:
+        OptionError: something else was given.
     """
-    if result.unscored is not None:
-        with suppress(RuntimeWarning):
-            warnings.warn(result.unscored, RuntimeWarning, stacklevel=3)
+    if given is None:
+        return Registry.discover()
+    if not isinstance(cast("object", given), Registry):
+        raise OptionError("registry", given, "Give a Registry, or leave it out.")
+    return given
+
+
+def _warn_at_end(prepared: Prepared, result: Result) -> None:
+    """
+    Say once why the run failed or its final state could not be scored, unless that was said before
+    the start; that observers raised; and that nothing was charged.
+
+    Where warnings are errors, these are not: what the run found has been paid for.
+    """
+    ended = "; ".join(filter(None, (why_failed(result), result.unscored)))
+    for said in (ended, observers_raised(result), *uncharged(prepared.options, result)):
+        if said:
+            with suppress(RuntimeWarning):
+                warn_caller(said)
 
 
 def finish(

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
+from headway.cli._output import PARENT
 from headway.contracts import Domain
 from headway.errors import suggestion
 from headway.registry import Registry
@@ -76,6 +77,31 @@ class DomainHelp(argparse.Action):
         about = "" if name is None else _about(name)
         sys.stdout.write(parser.format_help() + about)
         parser.exit(0)
+
+
+def add_shared(parser: Parser, *, folder: str, told: str) -> None:
+    """
+    Add what every command about a domain takes beside the options of a run.
+
+    Args:
+        parser: The command's.
+        folder: The name that the folder of results gets by itself.
+        told: What an observer is told.
+    """
+    about = "show this help and end; behind a domain's name with the domain's options"
+    parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
+    what = "what is improved: inflect, FILE.py:NAME, MODULE:NAME"
+    parser.add_argument("domain", metavar="DOMAIN", help=what)
+    several: Mapping[str, Any] = {"action": "append", "default": []}
+    set_ = "an option of the domain; may be repeated"
+    parser.add_argument("--set", dest="settings", metavar="KEY=VALUE", help=set_, **several)
+    config = "a TOML file of options; flags win over it"
+    parser.add_argument("--config", metavar="FILE", help=config)
+    out = f"a new or empty folder (default: {PARENT}/{folder})"
+    parser.add_argument("--out", metavar="DIR", help=out)
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    observer = f"an observer that is told {told}; may be repeated"
+    parser.add_argument("--observer", dest="observers", metavar="NAME", help=observer, **several)
 
 
 def _about(name: str) -> str:

@@ -14,16 +14,17 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
 import attrs
 
-from headway.cli._arguments import DomainHelp
+from headway.cli._arguments import add_shared
 from headway.cli._flags import add_flags, flag_of, read_seeds, read_words, read_workers
-from headway.cli._output import PARENT, answer, claim, write
+from headway.cli._output import SIGNALLED, answer, claim, write
 from headway.cli._settings import Settings, gather
-from headway.cli._targets import make_domain, registered
+from headway.cli._targets import make_domain, observer, registered, with_parts
 from headway.comparing import (
     CONTROLS,
     EQUAL,
@@ -54,9 +55,6 @@ Exit codes: 0 done, 1 a run failed, 2 bad input, 130 after Ctrl-C, 141 when nobo
 output to its end, 143 after SIGTERM.
 """
 
-_SIGNALLED = 128
-"""Exit codes above it say which signal ended a process."""
-
 _OWN = ("mode", "seed", "n_workers")
 """Options of a run that this command takes several of, under flags of its own."""
 
@@ -73,33 +71,8 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLE,
         add_help=False,
     )
-    about = "show this help and end; behind a domain's name with the domain's options"
-    parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
-    parser.add_argument("domain", metavar="DOMAIN", help="what is improved, such as inflect")
+    add_shared(parser, folder="DOMAIN-compare-N", told="what happens in every run")
     _add_own(parser)
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the domain; may be repeated",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file of options; flags win over it"
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", help=f"a new or empty folder (default: {PARENT}/DOMAIN-compare-N)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument(
-        "--observer",
-        dest="observers",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="an observer that is told what happens in every run; may be repeated",
-    )
     add_flags(parser, without=_OWN)
     parser.set_defaults(run=run)
 
@@ -147,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
             study = _study(args)
         except KeyboardInterrupt:
             sys.stderr.write("headway: interrupted before anything was run\n")
-            return _SIGNALLED + (interrupt.number or signal.SIGINT)
+            return SIGNALLED + (interrupt.number or signal.SIGINT)
         comparison = Comparison(plan=study.plan, trials=tuple(_made(study, interrupt)))
         _leave(study.folder, comparison)
         text = table(comparison)
@@ -155,7 +128,7 @@ def run(args: argparse.Namespace) -> int:
             text = json.dumps(comparison.to_json(), allow_nan=False) + "\n"
         _answer(stdout, text, study.folder)
         if interrupt.number is not None:
-            return _SIGNALLED + interrupt.number
+            return SIGNALLED + interrupt.number
         return int(bool(comparison.failed))
 
 
@@ -197,7 +170,8 @@ def _study(args: argparse.Namespace) -> _Study:
             make=make,
             registry=registry,
             name=registered(settings.name, registry),
-            observers=settings.observers,
+            observers=tuple(map(observer, settings.observers)),
+            with_parts=partial(with_parts, registry=registry),
         )
         notes = runner.check(plan)
     folder = claim(args.out, name=f"{settings.name}-compare", seed=plan.seeds[0])

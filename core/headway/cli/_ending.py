@@ -4,39 +4,18 @@ What ``headway run`` says at the end: the result, the curve, the files, and what
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import attrs
 
+from headway._words import failures, summary
 from headway.cli._plot import plot
-from headway.contracts import Fault
-from headway.machine import Score
-from headway.result import Failure, Result
-
-REASONS = {
-    "target_reward": "the target was reached",
-    "patience": "many sweeps in a row committed nothing",
-    "rounds": "all rounds were made",
-    "exhausted": "no training task led to a proposal any more",
-    "max_seconds": "the time was up",
-    "max_iters": "all rollouts were made",
-    "max_calls": "the paid calls were used up",
-    "max_tokens": "the tokens were used up",
-    "max_cost": "the money was used up",
-    "interrupted": "it was interrupted",
-    "stalled": "nothing could go on",
-    "error": "of an error",
-}
-"""Every stop reason, in words that follow "stopped because"."""
+from headway.result import Result
 
 _SHOWN_FILES = 12
-_SHOWN_FAILURES = 5
 _LATE = 0.75
 _LATE_GAIN = 0.02
 """
@@ -78,24 +57,8 @@ class Ending:
         return "\n".join(filter(None, parts))
 
     def _summary(self) -> str:
-        result = self.result
-        test = result.test_reward
-        tested = "" if test is None else f"; {test:.3f} on the test tasks"
-        virtual = " (virtual)" if result.driver == "simulated" else ""
-        calls = ", ".join(f"{count} {kind}" for kind, count in result.calls.items() if count)
-        reason = REASONS.get(result.stop_reason, result.stop_reason)
-        lines = [
-            "",
-            f"{self.name}: {_rewards(result)}{tested}",
-            f"  stopped because {reason} ({result.stop_reason})",
-            f"  rollouts  {result.rollouts}{_apart(result.completions)}",
-            f"  calls     {sum(result.calls.values())}{f': {calls}' if calls else ''}",
-            *_usage(result),
-            f"  commits   {result.version} in {len(result.history)} sweeps",
-            f"  seconds   {result.wallclock:.2f}{virtual}",
-            *_failures(result),
-        ]
-        return "\n".join(lines) + "\n"
+        first, *more = summary(self.result)
+        return "\n".join(["", f"{self.name}: {first}", *more, *failures(self.result)]) + "\n"
 
     def _curve(self, ascii_only: bool) -> str:
         room = shutil.get_terminal_size().columns - _MARGIN
@@ -111,7 +74,7 @@ class Ending:
         ]
         if len(files) > _SHOWN_FILES:
             lines.append(f"  artifact/...  {len(files) - _SHOWN_FILES} more")
-        lines.append("  result.json  curve.tsv  config.toml")
+        lines.append("  result.json  saved.json  curve.tsv  config.toml")
         return "\n".join([f"files in {self.folder}", *lines]) + "\n"
 
     def _next(self) -> str:
@@ -179,46 +142,6 @@ def suggestions(result: Result) -> list[tuple[list[str], str]]:
     return tips
 
 
-def told(fault: Fault) -> str:
-    """
-    A fault on one line.
-    """
-    task = "" if fault.task is None else f" on task {fault.task!r}"
-    return f"{fault.where}{task}: {_raised(fault)}"
-
-
-def _raised(fault: Fault) -> str:
-    places = re.findall(r'^ *File "(.+)", line (\d+)', fault.traceback, re.MULTILINE)
-    place = f" ({Path(places[-1][0]).name}:{places[-1][1]})" if places else ""
-    return f"{fault.type}: {' '.join(fault.message.split())}{place}"
-
-
-def _failures(result: Result) -> list[str]:
-    """
-    What went wrong, once for each type and message: it may have done so on every task.
-    """
-    groups: dict[tuple[str, str], list[Failure]] = {}
-    for failure in result.failures:
-        groups.setdefault((failure.fault.type, failure.fault.message), []).append(failure)
-    lines = [f"  failure   {_group(group)}" for group in list(groups.values())[:_SHOWN_FAILURES]]
-    if len(groups) > _SHOWN_FAILURES:
-        lines.append(f"  failure   {len(groups) - _SHOWN_FAILURES} other kinds")
-    if groups:
-        lines.append("            result.json has all of them, with tracebacks")
-    return lines
-
-
-def _group(failures: Iterable[Failure]) -> str:
-    first, *others = failures
-    if not others:
-        return f"{first.count} x {told(first.fault)}"
-    counts: Counter[str] = Counter()
-    for failure in (first, *others):
-        counts[failure.fault.where] += failure.count
-    where = ", ".join(f"{count} x {place}" for place, count in counts.items())
-    return f"{where}: {_raised(first.fault)}"
-
-
 def _still_improving(result: Result) -> bool:
     known = [(x, y) for x, y in curve(result)[:-1] if y is not None]
     before = [y for x, y in known if x < _LATE * result.rollouts]
@@ -228,43 +151,6 @@ def _still_improving(result: Result) -> bool:
     return last - before[-1] > _LATE_GAIN * (last - first) > 0
 
 
-def _rewards(result: Result) -> str:
-    if result.baseline_reward is None and result.final_reward is None:
-        return "it ended before the held-out reward was measured"
-    rewards = f"{_reward(result.baseline_reward)} -> {_reward(result.final_reward)}"
-    return f"held-out reward {rewards}{_spread(result.scores.get('final'))}"
-
-
-def _spread(score: Score | None) -> str:
-    """
-    How sure a score is, when that is not plain.
-    """
-    if score is None:
-        return ""
-    if score.source == "gate":
-        return " (the gate's last measurement)"
-    if score.interval is None or score.interval[0] == score.interval[1]:
-        return ""
-    low, high = score.interval
-    return f" (95 % interval {low:.3f} to {high:.3f})"
-
-
-def _usage(result: Result) -> list[str]:
-    usage = result.usage
-    tokens = [f"{usage.tokens} tokens"] if usage.tokens else []
-    cost = [f"cost {usage.cost:.6g}"] if usage.cost else []
-    return [f"  charged   {', '.join([*tokens, *cost])}"] if tokens or cost else []
-
-
 def _lines(text: str) -> str:
-    count = text.count("\n")
+    count = len(text.splitlines())
     return f"{count} line{'' if count == 1 else 's'}"
-
-
-def _reward(reward: float | None) -> str:
-    return "unknown" if reward is None else f"{reward:.3f}"
-
-
-def _apart(completions: Mapping[str, int]) -> str:
-    odd = ", ".join(f"{n} {kind}" for kind, n in completions.items() if n and kind != "ok")
-    return f" ({odd})" if odd else ""

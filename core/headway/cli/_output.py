@@ -21,6 +21,9 @@ from headway.result import Result
 PARENT = "headway-runs"
 """Where runs go when no folder is named."""
 
+SIGNALLED = 128
+"""Exit codes above it say which signal ended a process."""
+
 COLUMNS = (
     "rollouts",
     "calls",
@@ -85,13 +88,14 @@ def write(folder: Path, name: str, text: str) -> None:
 
 def write_result(folder: Path, result: Result) -> None:
     """
-    Write the curve, the result and the artifact.
+    Write the curve, the result twice, to be loaded and to be read, and the artifact.
 
     Raises:
         ContractError: the domain rendered a file that would not lie below ``artifact``.
         HeadwayError: a file cannot be written.
     """
     write(folder, "curve.tsv", curve_text(result))
+    result.save(folder / "saved.json")
     write(folder, "result.json", json.dumps(result.to_json(), indent=2, allow_nan=False) + "\n")
     check_files(result.files)
     for name, text in result.files.items():

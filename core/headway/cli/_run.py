@@ -17,12 +17,14 @@ from typing import Any, TextIO
 
 import attrs
 
+from headway._notes import uncharged
 from headway._prepare import Prepared, prepare
-from headway.cli._arguments import DomainHelp
+from headway._words import why_failed
+from headway.cli._arguments import add_shared
 from headway.cli._config_file import config_text
-from headway.cli._ending import Ending, told
+from headway.cli._ending import Ending
 from headway.cli._flags import add_flags, flag_of
-from headway.cli._output import PARENT, answer, check_files, claim, write, write_result
+from headway.cli._output import SIGNALLED, answer, check_files, claim, write, write_result
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings, gather
 from headway.cli._targets import make_domain, observer, registered, with_parts
@@ -46,9 +48,6 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 130 after Ctrl-C, 141 when no
 output to its end, 143 after SIGTERM.
 """
 
-_SIGNALLED = 128
-"""Exit codes above it say which signal ended a process."""
-
 
 def add_parser(subparsers: Any) -> None:
     """
@@ -62,34 +61,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=_EXAMPLE,
         add_help=False,
     )
-    about = "show this help and end; behind a domain's name with the domain's options"
-    parser.add_argument("-h", "--help", action=DomainHelp, dest="help", help=about)
-    parser.add_argument(
-        "domain", metavar="DOMAIN", help="what is improved: inflect, FILE.py:NAME, MODULE:NAME"
-    )
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="an option of the domain; may be repeated",
-    )
-    parser.add_argument(
-        "--config", metavar="FILE", help="a TOML file of options; flags win over it"
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", help=f"a new or empty folder (default: {PARENT}/DOMAIN-SEED-N)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
-    parser.add_argument(
-        "--observer",
-        dest="observers",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="an observer that is told what happens; may be repeated",
-    )
+    add_shared(parser, folder="DOMAIN-SEED-N", told="what happens")
     add_flags(parser)
     parser.set_defaults(run=run)
 
@@ -118,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _code(interrupt: Interrupt, *, failed: bool) -> int:
-    return int(failed) if interrupt.number is None else _SIGNALLED + interrupt.number
+    return int(failed) if interrupt.number is None else SIGNALLED + interrupt.number
 
 
 @attrs.frozen(kw_only=True)
@@ -183,12 +155,15 @@ def _report(study: Study, result: Result, stdout: TextIO, *, as_json: bool) -> N
     try:
         answer(stdout, text, kept=f"; the result is in {study.folder}")
     finally:
-        _say_why(result)
+        _say_why(study, result)
 
 
-def _say_why(result: Result) -> None:
-    if result.failed and result.error is not None:
-        sys.stderr.write(f"headway: error: the run failed: {told(result.error)}\n")
+def _say_why(study: Study, result: Result) -> None:
+    why = why_failed(result)
+    if why is not None:
+        sys.stderr.write(f"headway: error: {why}\n")
+    for said in uncharged(study.prepared.options, result):
+        sys.stderr.write(f"headway: note: {said}\n")
 
 
 def _has_blocks(encoding: str | None) -> bool:

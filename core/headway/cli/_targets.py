@@ -17,14 +17,13 @@ from typing import Any
 
 import attrs
 
+from headway._checks import BOOLEANS
 from headway.contracts import Domain
 from headway.errors import HeadwayError, OptionError, UsageError, suggestion
 from headway.options import PARTS, RunOptions
 from headway.registry import Registry
 from headway.registry._parts import check_options, is_factory, refuse_options
 from headway.registry._values import in_words, normalized
-
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def in_a_file(spec: str) -> bool:
@@ -63,7 +62,13 @@ def make_domain(spec: str, options: Mapping[str, Any], registry: Registry) -> Do
 def registered(spec: str, registry: Registry) -> str | None:
     """
     The text itself, when it is a name that the registry knows about; else None.
+
+    Raises:
+        UsageError: it names a file, and nothing in it.
     """
+    place = spec.removesuffix(":")
+    if place.endswith(".py"):
+        raise UsageError(f"{place}: say what in it is meant, as {place}:NAME.")
     return None if in_a_file(spec) or in_a_module(spec, registry) else spec
 
 
@@ -248,10 +253,20 @@ def _raised(place: str, error: BaseException) -> UsageError:
 
 
 def _hint(found: Any, name: str) -> str:
-    public = [known for known in dir(found) if not known.startswith("_")]
-    domains = [known for known in public if isinstance(getattr(found, known), Domain)]
-    close = suggestion(name, public)
+    held = {known: getattr(found, known) for known in dir(found) if not known.startswith("_")}
+    domains = [known for known, value in held.items() if isinstance(value, Domain)]
+    close = suggestion(name, [known for known, value in held.items() if _own(found, value)])
     return close or (f" Its domains: {', '.join(domains)}." if domains else "")
+
+
+def _own(place: Any, value: object) -> bool:
+    """
+    Whether something that stands in a module may be meant: a domain, or what the module defines.
+    """
+    if isinstance(value, Domain):
+        return True
+    of = value if inspect.isclass(value) or inspect.isfunction(value) else type(value)
+    return of.__module__ == getattr(place, "__name__", "")
 
 
 def _kind(found: object) -> str:
@@ -292,7 +307,7 @@ def _typed(option: str, given: Any, parameter: inspect.Parameter) -> Any:
     if hint is parameter.empty and parameter.default is not parameter.empty:
         word = type(parameter.default).__name__
     readers: Mapping[str, Callable[[str], Any]] = {
-        "bool": lambda text: _WORDS[text.lower()],
+        "bool": lambda text: BOOLEANS[text.lower()],
         "int": int,
         "float": float,
     }

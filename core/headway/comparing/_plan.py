@@ -4,6 +4,7 @@ What a comparison runs: arms, seeds, and the budget that all have alike.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, get_args
@@ -157,7 +158,7 @@ def make_plan(
     _check_lists(modes=modes, seeds=seeds, against=against, workers=workers)
     axis: Axis = next(known for known in EQUAL if known == equal)
     shared = _shared(given)
-    sizes = workers or (make_options(shared, domain.defaults).n_workers,)
+    sizes = workers or (make_options({**shared, "mode": modes[0]}, domain.defaults).n_workers,)
     arms = [
         _arm(arm, {**shared, "n_workers": count}, domain)
         for count in sizes
@@ -218,9 +219,9 @@ def _check_lists(**lists: Sequence[object]) -> None:
     for option, values in lists.items():
         if option in ("modes", "seeds") and not values:
             raise OptionError(option, "", "Give at least one.")
-        twice = [value for n, value in enumerate(values) if value in values[:n]]
-        if twice:
-            raise OptionError(option, twice[0], "It is there twice: give each once.")
+        twice = next((value for value, count in Counter(values).items() if count > 1), None)
+        if twice is not None:
+            raise OptionError(option, twice, "It is there twice: give each once.")
     for option in ("seeds", "workers"):
         for value in lists[option]:
             check_count(option, value, 0 if option == "seeds" else 1)

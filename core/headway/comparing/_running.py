@@ -20,6 +20,10 @@ from headway.result import Result
 from headway.run import finish
 
 
+def _as_they_are(options: RunOptions) -> RunOptions:
+    return options
+
+
 @attrs.frozen(kw_only=True)
 class Runner:
     """
@@ -30,12 +34,15 @@ class Runner:
         registry: Where names are looked up.
         name: The name that ``registry`` made the domain for, when it did.
         observers: Told every notice of every run.
+        with_parts: Puts parts in the place of options that say where they are written; called for
+            every run, too.
     """
 
     make: Callable[[], Domain]
     registry: Registry
     name: str | None = None
     observers: tuple[Observer | str, ...] = ()
+    with_parts: Callable[[RunOptions], RunOptions] = _as_they_are
 
     def check(self, plan: Plan) -> tuple[str, ...]:
         """
@@ -129,7 +136,7 @@ class Runner:
     def _prepared(self, options: RunOptions) -> Prepared:
         return prepare(
             self.make(),
-            options,
+            self.with_parts(options),
             registry=self.registry,
             observers=self.observers,
             domain_name=self.name,

@@ -16,6 +16,7 @@ from attrs.converters import optional
 from attrs.validators import ge, in_, instance_of
 
 from headway.contracts._values import DISCARD_REASONS, Artifact, Card, Json, Snapshot
+from headway.errors import shown
 
 
 @final
@@ -39,7 +40,9 @@ def _artifact(candidate: Artifact | Snapshot) -> Artifact:
 def _is_artifact(found: object) -> Artifact:
     if isinstance(found, Artifact):
         return found
-    message = f"{found!r} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
+    message = (
+        f"{shown(found)} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
+    )
     raise TypeError(message)
 
 
@@ -69,7 +72,7 @@ T = TypeVar("T")
 def _checked(values: Iterable[T], kind: type, what: str) -> Iterable[T]:
     for value in values:
         if not isinstance(value, kind):
-            message = f"{value!r} is no {what}"
+            message = f"{shown(value)} is no {what}"
             raise TypeError(message)
         yield value
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property
 from traceback import format_exception
 from typing import Any, Literal, TypeAlias
@@ -356,6 +357,15 @@ def _message(text: str) -> str:
     return _shortened(text, _LONGEST_MESSAGE)
 
 
+def _told(error: BaseException) -> str:
+    for tell in (str, repr):
+        # An exception that cannot be shown must not take the run with it.
+        with suppress(Exception):
+            if text := tell(error):
+                return text
+    return "it cannot be shown"
+
+
 def _traceback(text: str) -> str:
     return _shortened(text, _LONGEST_TRACEBACK)
 
@@ -398,7 +408,7 @@ class Fault:
         return cls(
             where=where,
             type=type(error).__name__,
-            message=str(error) or repr(error),
+            message=_told(error),
             task=task,
             traceback="".join(format_exception(error)),
         )

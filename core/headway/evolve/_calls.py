@@ -40,7 +40,13 @@ class UserCall:
     is_async: bool
 
     @classmethod
-    def checked(cls, option: str, function: object, arguments: Sequence[str]) -> UserCall:
+    def checked(
+        cls,
+        option: str,
+        function: object,
+        arguments: Sequence[str],
+        by_name: Sequence[str] = BY_NAME,
+    ) -> UserCall:
         """
         A function that was held against what it will be called with.
 
@@ -48,6 +54,7 @@ class UserCall:
             option: The option that it was given as.
             function: What was given.
             arguments: The names of what it is called with, in order.
+            by_name: What it is given beside these when it names it.
 
         Raises:
             OptionError: it cannot be called like that.
@@ -55,7 +62,10 @@ class UserCall:
         expected = f"{option}({', '.join(arguments)})"
         if not callable(function):
             raise OptionError(option, function, f"Give a function that is called as {expected}.")
-        wants = _wants(function, option, arguments, expected)
+        if any(map(_yields, _faces(function))):
+            remedy = "It yields, so a call of it gives no value yet: return one."
+            raise OptionError(option, _name(function), remedy)
+        wants = _wants(function, option, arguments, expected, by_name)
         return cls(option=option, function=function, wants=wants, is_async=_is_async(function))
 
     def __call__(self, *arguments: Any, given: Given) -> Any:
@@ -122,7 +132,11 @@ def _without_stop(error: StopIteration) -> RuntimeError:
 
 
 def _wants(
-    function: Callable[..., Any], option: str, arguments: Sequence[str], expected: str
+    function: Callable[..., Any],
+    option: str,
+    arguments: Sequence[str],
+    expected: str,
+    by_name: Sequence[str],
 ) -> tuple[str, ...]:
     try:
         signature = inspect.signature(function)
@@ -133,18 +147,23 @@ def _wants(
         for name, parameter in signature.parameters.items()
         if parameter.kind in {parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY}
     }
-    wants = tuple(name for name in BY_NAME if name in named)
+    wants = tuple(name for name in by_name if name in named)
     try:
         signature.bind(*arguments, **dict.fromkeys(wants))
         _check_order(signature, arguments)
     except TypeError as error:
         called = f"{_name(function)}{signature}"
-        remedy = (
-            f"It is called as {expected}, and {error}. "
-            f"Beside these it may only ask for {', '.join(BY_NAME)}, by name."
+        beside = (
+            f" Beside these it may only ask for {', '.join(by_name)}, by name." if by_name else ""
         )
+        remedy = f"It is called as {expected}, which does not fit: {_unfit(error)}.{beside}"
         raise OptionError(option, called, remedy) from None
     return wants
+
+
+def _unfit(error: TypeError) -> str:
+    told = str(error)
+    return "it takes fewer arguments" if told == "too many positional arguments" else told
 
 
 def _check_order(signature: inspect.Signature, arguments: Sequence[str]) -> None:
@@ -166,6 +185,19 @@ def _name(function: object) -> str:
     return str(name)
 
 
+def _yields(function: object) -> bool:
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
 def _is_async(function: Callable[..., Any]) -> bool:
-    behind = cast("object", getattr(function, "__call__", None))  # noqa: B004 - of an object
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(behind)
+    return any(map(inspect.iscoroutinefunction, _faces(function)))
+
+
+def _faces(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """
+    What a call of an object may run: itself, or its ``__call__``; without ``partial`` around it.
+    """
+    inner: Any = function
+    while isinstance(inner, partial):
+        inner = cast("Any", inner).func
+    return inner, getattr(inner, "__call__", None)  # noqa: B004 - of an object

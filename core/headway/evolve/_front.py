@@ -41,6 +41,8 @@ def async_evolve(
     """
     ``evolve(..., asynchronous=True)``: the same, without a round barrier.
 
+    It is no coroutine and is not awaited: see ``aevolve``.
+
     Args:
         tasks: At least 4 tasks; see ``Program``.
         reward: ``reward(task, output)``: a finite number from 0 to 1, or a boolean.

@@ -31,7 +31,7 @@ from headway.contracts import (
     Step,
     StepContext,
 )
-from headway.errors import ContractError, OptionError, UsageError
+from headway.errors import ContractError, OptionError, UsageError, shown
 from headway.evolve._conversation import Ask, conversation
 
 REASONS = {
@@ -252,7 +252,7 @@ def made_by(factory: Callable[..., Any], config: Any, policy: Any) -> Any:
     from headway.evolve._calls import UserCall
 
     names = ("ledger", "verifier", "audit", "config", "staleness_policy")
-    UserCall.checked("aggregator_factory", factory, names)
+    UserCall.checked("aggregator_factory", factory, names, ())
     desk = Desk()
     make = partial(factory, StepLedger(desk), Verifier(desk), Audit(desk), config, policy)
     made = make()
@@ -345,8 +345,7 @@ class OldStyle:
 def _reports(given: Any) -> list[MergeReport]:
     found = list(cast("Iterable[Any]", given)) if isinstance(given, list | tuple) else None
     if found is None or not all(isinstance(report, MergeReport) for report in found):
-        message = (
-            f"step() of an old-style aggregator returned {given!r}; give a list of MergeReport"
-        )
+        what = shown(cast("object", given))
+        message = f"step() of an old-style aggregator returned {what}; give a list of MergeReport"
         raise ContractError(message)
     return found

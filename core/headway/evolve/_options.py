@@ -10,13 +10,11 @@ from typing import Any
 
 import attrs
 
-from headway._checks import check_count, check_flag, check_number
+from headway._checks import BOOLEANS, check_count, check_flag, check_number
 from headway.errors import OptionError
 
 FROZEN_IDS = ("oracle", "audit_budget", "merge_permissions", "safety_constraints")
 """What no run may change, so that no artifact is called so."""
-
-_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 def _check_id(option: str, value: Any) -> None:
@@ -72,7 +70,7 @@ def from_text(option: str, text: Any) -> Any:
     if not isinstance(text, str):
         return text
     if option == "shuffle":
-        return _WORDS.get(text.lower(), text)
+        return BOOLEANS.get(text.lower(), text)
     read = {"held_out_frac": float, "seed": int}.get(option, str)
     try:
         return read(text)

@@ -12,6 +12,7 @@ from typing import Any, cast
 import attrs
 
 from headway._checks import check_count
+from headway._warning import warn_caller
 from headway.contracts import FaultSeen, Notice, Observer, SweepDone
 from headway.errors import OptionError
 from headway.evolve._arguments import (
@@ -22,10 +23,12 @@ from headway.evolve._arguments import (
     arguments,
     run_defaults,
 )
+from headway.evolve._calls import UserCall
 from headway.evolve._old_style import OldStyle, is_old_style, made_by
 from headway.evolve._program import Program
 from headway.options import check_names, make_options
 from headway.registry import Registry
+from headway.run import usable_registry
 
 DEFAULT_SECONDS = 20.0
 """Seconds of an asynchronous run that nothing else bounds."""
@@ -62,11 +65,11 @@ def plan(tasks: Iterable[Any], reward: Callable[..., Any], given: Mapping[str, A
     )
     options, notes = _options(given)
     observers = _observers(given)
-    registry = given.get("registry") or Registry.discover()
+    registry = usable_registry(given.get("registry"))
     options["aggregator"] = _aggregator(given, options, registry)
     make_options(options, {})  # what cannot be used is refused before anything is warned of
     for note in notes:
-        warnings.warn(note, RuntimeWarning, stacklevel=3)
+        warn_caller(note)
     return Plan(
         program=program,
         options=options,
@@ -86,7 +89,8 @@ def _options(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     known = run_defaults()
     options = {own.get(name, name): value for name, value in given.items() if name in known}
     options |= _mode(given)
-    options["driver"] = given.get("driver") or "threads"
+    driver = given.get("driver")
+    options["driver"] = "threads" if driver is None else driver
     rollouts = _same("max_rollouts", "max_iters", given)
     if rollouts is not None:
         options["max_rollouts"] = rollouts
@@ -102,7 +106,7 @@ def _mode(given: Mapping[str, Any]) -> dict[str, Any]:
     if asynchronous is not None and not isinstance(asynchronous, bool):
         raise OptionError("asynchronous", asynchronous, "Give true or false.")
     if asynchronous is None:
-        return {"mode": mode or "sync"}
+        return {"mode": OWN_DEFAULTS["mode"] if mode is None else mode}
     asked = "async" if asynchronous else "sync"
     if mode is not None and mode != asked:
         remedy = f"asynchronous={asynchronous} asks for another mode: leave one of them out."
@@ -188,8 +192,9 @@ def _observers(given: Mapping[str, Any]) -> tuple[Observer | str, ...]:
     if isinstance(asked, str) or not isinstance(asked, Iterable):
         raise OptionError("observers", asked, "Give a list of observers or of their names.")
     on_round = given.get("on_round")
-    if on_round is not None and not callable(on_round):
-        raise OptionError("on_round", on_round, "Give a function of one argument, a SweepDone.")
+    if on_round is not None and UserCall.checked("on_round", on_round, ("sweep",), ()).is_async:
+        remedy = "It is told, and nobody awaits it: give a plain function."
+        raise OptionError("on_round", on_round, remedy)
     listed = tuple(cast("Iterable[Observer | str]", asked))
     told = () if on_round is None else (_EachRound(on_round),)
     return (_FirstInvalid(), *told, *listed)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from numbers import Rational
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,8 @@ from headway.evolve._calls import Given, UserCall
 from headway.evolve._files import read_value
 from headway.evolve._options import OPTION_HELP, ProgramOptions, from_text
 from headway.evolve._tasks import Items, as_task, check_apart, divided, identified
-from headway.strategies import AppendRules, FileTree, Strategy
+from headway.strategies import AppendRules, Strategy
+from headway.strategies._disk import IGNORED, read_folder
 
 _FILES: Mapping[str, str] = {
     "test_tasks": "a file of tasks to be scored once, at the end",
@@ -95,6 +97,7 @@ class Program(Domain):
         self._options = ProgramOptions(
             held_out_frac=held_out_frac, shuffle=shuffle, seed=seed, artifact_id=artifact_id
         )
+        _check_swapped(tasks, reward)
         self._run, self._propose = _functions(agent, run, propose)
         self._reward = UserCall.checked("reward", reward, ("task", "output"))
         self.strategy: Any = _checked_strategy(AppendRules() if strategy is None else strategy)
@@ -151,7 +154,7 @@ class Program(Domain):
             return from_text(option, given)
         path = Path(given)
         if option == "initial_state" and path.is_dir():
-            return FileTree.load(path).initial()
+            return read_folder(path, getattr(self.strategy, "ignore", IGNORED))
         return read_value(option, path)
 
     # ------------------------------------------------------------------------ the domain's methods
@@ -286,13 +289,32 @@ def _given(rng: Any, payload: Json, ticket: Any) -> Given:
 
 
 def _outcome(reward: Any, output: Any) -> Outcome:
-    # A reward may well be a comparison; what else it may be is for the driver to say.
-    return Outcome(reward=float(reward) if isinstance(reward, bool) else reward, output=output)
+    return Outcome(reward=_number(reward), output=output)
+
+
+def _number(reward: Any) -> Any:
+    """
+    A comparison's result, or an array library's single number, as a plain one.
+
+    What else a reward may be is for the driver to say.
+    """
+    if getattr(reward, "ndim", None) == 0 and hasattr(reward, "item"):
+        reward = reward.item()
+    plain = type(reward) is int or not isinstance(reward, Rational)  # a boolean is rational, too
+    return reward if plain else float(reward)
+
+
+def _check_swapped(tasks: object, reward: object) -> None:
+    if callable(tasks) and not isinstance(tasks, Iterable) and isinstance(reward, Iterable):
+        remedy = "This is a function: tasks come first, then the reward."
+        raise OptionError("tasks", tasks, remedy)
 
 
 def _functions(
     agent: Any, run: Callable[..., Any] | None, propose: Callable[..., Any] | None
 ) -> tuple[UserCall, UserCall]:
+    if isinstance(agent, type):
+        raise OptionError("agent", agent.__name__, "Give an object: put () behind the class.")
     of_agent = {name: getattr(agent, name, None) for name in ("run", "propose")}
     if agent is not None and of_agent["run"] is None:
         if not callable(agent):

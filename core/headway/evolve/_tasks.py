@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 from headway.contracts import Task, content_digest
 from headway.errors import OptionError
 from headway.keyed import keyed_rng
+from headway.strategies._texts import check_unicode
 
 FEWEST_TASKS = 4
 FEWEST_ON_A_SIDE = 2
@@ -33,7 +34,7 @@ def identified(tasks: Any, option: str) -> Items:
 
     Raises:
         OptionError: it is no collection of tasks, a task has no id and no JSON content, or an id
-            occurs twice.
+            occurs twice or is no valid Unicode.
     """
     given = cast("object", tasks)
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
@@ -42,6 +43,10 @@ def identified(tasks: Any, option: str) -> Items:
     several: Iterable[Any] = tasks
     for item in several:
         number = _id(item, option)
+        try:
+            check_unicode(number, "this id")
+        except ValueError as error:
+            raise OptionError(option, number, f"{error}.") from None
         if number in found:
             raise OptionError(option, number, "This id occurs twice; give every task its own.")
         found[number] = item
@@ -117,6 +122,6 @@ def _id(item: Any, option: str) -> str:
         raise OptionError(option, _short(item), remedy) from None
 
 
-def _short(given: object) -> str:
+def _short(given: object) -> object:
     text = repr(given)
-    return text if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}..."
+    return given if len(text) <= LONGEST_ID else f"{text[:LONGEST_ID]}..."

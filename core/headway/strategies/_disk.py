@@ -25,12 +25,13 @@ def read_folder(folder: str | os.PathLike[str], ignore: Sequence[str] = IGNORED)
         ignore: Patterns of names to pass over, as ``fnmatch`` reads them.
 
     Raises:
-        UsageError: there is no such folder, a file in it is no UTF-8 text, or a link leads out of it.
+        UsageError: there is no such folder, a file in it is no UTF-8 text or has an odd name, or a link
+            leads out of it.
     """
     root = Path(folder)
-    if not root.is_dir():
-        raise UsageError(f"{root}: there is no such folder. Give one that exists.")
-    found = {path.relative_to(root).as_posix(): path for path in _files(root, ignore)}
+    if not os.fspath(folder) or not root.is_dir():  # an empty name would be the current folder
+        raise UsageError(f"{folder}: there is no such folder. Give one that exists.")
+    found = {_name(path, root): path for path in _files(root, ignore)}
     return {name: _text(found[name]) for name in sorted(found)}
 
 
@@ -70,6 +71,13 @@ def refuse_clash(files: Mapping[str, str]) -> None:
         raise ValueError(message)
 
 
+def patterns(given: str | Sequence[str]) -> tuple[str, ...]:
+    """
+    Patterns of names; one alone need not be in a list.
+    """
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
 def ignored(path: str, ignore: Sequence[str]) -> bool:
     """
     Whether a part of a relative path matches a pattern.
@@ -90,8 +98,21 @@ def _files(root: Path, ignore: Sequence[str]) -> Iterator[Path]:
                 yield Path(where) / name
 
 
+def _name(path: Path, root: Path) -> str:
+    try:
+        return check_path(path.relative_to(root).as_posix())
+    except ValueError as error:
+        told = str(error).encode("utf-8", "backslashreplace").decode()
+        raise UsageError(f"{root}: {told} Rename it, or ignore its name.") from None
+
+
 def _check_inside(path: Path, root: Path) -> None:
-    if not path.resolve().is_relative_to(root.resolve()):
+    try:
+        inside = path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a link to itself; which of the two depends on the Python
+        remedy = "Remove it, or ignore its name."
+        raise UsageError(f"{path}: this link leads nowhere. {remedy}") from None
+    if not inside:
         remedy = "Put a copy of the file there, or ignore its name."
         raise UsageError(f"{path}: this link leads out of {root}. {remedy}")
 

@@ -16,6 +16,7 @@ import attrs
 
 from headway._checks import check_choice
 from headway.contracts import Json, content_digest
+from headway.errors import shown
 
 Conflict: TypeAlias = Literal["theirs", "mine"]
 """Whose value a key keeps that both sides have changed: the newer state's, or the change's."""
@@ -67,7 +68,7 @@ def parsed(diff: Json) -> Parsed:
         TypeError: it is no mapping.
     """
     if not isinstance(diff, Mapping):
-        message = f"{diff!r} is no change by key; give a mapping from keys to new values"
+        message = f"{shown(diff)} is no change by key; give a mapping from keys to new values"
         raise TypeError(message)
     held = cast("Mapping[str, Any]", diff)
     if set(held) == {"set", "was"} and all(isinstance(half, Mapping) for half in held.values()):

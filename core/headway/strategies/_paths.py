@@ -7,6 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from headway.strategies._texts import check_unicode
+
+_LONGEST_NAME = 255
+"""Bytes of a name that the usual file systems take."""
+
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
@@ -31,6 +36,10 @@ def check_path(path: object) -> str:
         raise ValueError(_refusal(path, "leaves the folder", "Leave .. out."))
     if "" in parts or "." in parts:
         raise ValueError(_refusal(path, "has an empty part", "Write it as folder/file."))
+    check_unicode(path, f"the path {path!r}")
+    if any(len(part.encode()) > _LONGEST_NAME for part in parts):
+        fault = f"has a name of more than {_LONGEST_NAME} bytes"
+        raise ValueError(_refusal(path, fault, "Give it a shorter one."))
     return path
 
 

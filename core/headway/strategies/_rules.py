@@ -13,6 +13,7 @@ from typing import Any, cast
 import attrs
 
 from headway.contracts import Json, text_digest
+from headway.errors import shown
 from headway.strategies._keyed import (
     Conflict,
     apply_change,
@@ -21,6 +22,7 @@ from headway.strategies._keyed import (
     rebase_change,
 )
 from headway.strategies._strategy import Strategy
+from headway.strategies._texts import check_unicode
 
 _LIST_MARK = re.compile(r"^(?:[-*•]|\d+[.)])(?:\s+|$)")
 _KEY_LENGTH = 16
@@ -52,21 +54,19 @@ def texts(given: object, what: str) -> tuple[str, ...]:
     elif isinstance(given, list | tuple):
         several = cast("Sequence[object]", given)
     else:
-        message = (
-            f"{what} {given!r} is of type {type(given).__name__}; give a text or a list of them"
-        )
+        message = f"{what} {shown(given)} is of type {type(given).__name__}; give a text or a list of them"
         raise TypeError(message)
     return tuple(_text(text, what) for text in several)
 
 
 def _text(given: object, what: str) -> str:
     if not isinstance(given, str):
-        message = f"{what} {given!r} is of type {type(given).__name__}; give a text"
+        message = f"{what} {shown(given)} is of type {type(given).__name__}; give a text"
         raise TypeError(message)
     if not normalized_rule(given):
-        message = f"{what} {given!r} is empty; give a text, or None to propose nothing"
+        message = f"{what} {shown(given)} is empty; give a text, or None to propose nothing"
         raise ValueError(message)
-    return given.strip()
+    return check_unicode(given.strip(), f"{what} {shown(given)}")
 
 
 def _first_rules(given: Sequence[str]) -> tuple[str, ...]:
@@ -96,6 +96,9 @@ class AppendRules(Strategy):
     template: str = "- {}"
 
     def __attrs_post_init__(self) -> None:
+        if not isinstance(cast("object", self.template), str):
+            message = f"template={self.template!r}: Give a text."
+            raise TypeError(message)
         if "{}" not in self.template:
             message = f"template={self.template!r}: Write {{}} where the rule's text belongs."
             raise ValueError(message)
@@ -165,11 +168,11 @@ class AppendRules(Strategy):
         Refuse anything but a list of texts, none of them twice.
         """
         if not isinstance(cast("object", state), list):
-            message = f"{state!r} is no state of AppendRules; give a list of rules"
+            message = f"{shown(state)} is no state of AppendRules; give a list of rules"
             raise TypeError(message)
         rules = texts(state, "rule")
         if len(_without_doubles(rules)) < len(rules):
-            message = f"{state!r} holds a rule twice; leave one out"
+            message = f"{shown(state)} holds a rule twice; leave one out"
             raise ValueError(message)
 
     def files(self, state: Json) -> Mapping[str, str]:
@@ -212,7 +215,7 @@ class KeyedRules(Strategy):
     conflict: Conflict = attrs.field(default="theirs", converter=as_conflict)
 
     def __attrs_post_init__(self) -> None:
-        self.check(dict(self.rules))
+        self.check(self.rules)
 
     def initial(self) -> Json:
         """
@@ -255,7 +258,7 @@ class KeyedRules(Strategy):
         Refuse anything but a mapping from keys to texts.
         """
         if None in _by_key(state, "state").values():
-            message = f"{state!r} is no state of KeyedRules; leave a key without a text out"
+            message = f"{shown(state)} is no state of KeyedRules; leave a key without a text out"
             raise TypeError(message)
 
     def files(self, state: Json) -> Mapping[str, str]:
@@ -269,7 +272,7 @@ class KeyedRules(Strategy):
 
 def _by_key(given: object, what: str) -> dict[str, str | None]:
     if not isinstance(given, Mapping):
-        message = f"the {what} {given!r} is of type {type(given).__name__}; give {{key: text}}"
+        message = f"the {what} {shown(given)} is of type {type(given).__name__}; give {{key: text}}"
         raise TypeError(message)
     held = cast("Mapping[object, object]", given)
     return {_key(key, what): _value(key, text, what) for key, text in held.items()}
@@ -282,11 +285,13 @@ def _key(key: object, what: str) -> str:
     if not key:
         message = f"a key of the {what} is empty; give it a name"
         raise ValueError(message)
-    return key
+    return check_unicode(key, f"a key of the {what}")
 
 
 def _value(key: object, text: object, what: str) -> str | None:
-    if text is None or isinstance(text, str):
-        return text
-    message = f"{key!r} of the {what} is {text!r}; give a text, or None to remove the key"
+    if text is None:
+        return None
+    if isinstance(text, str):
+        return check_unicode(text, f"{key!r} of the {what}")
+    message = f"{key!r} of the {what} is {shown(text)}; give a text, or None to remove the key"
     raise TypeError(message)

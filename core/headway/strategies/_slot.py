@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import Json
+from headway.errors import shown
 from headway.strategies._keyed import (
     Conflict,
     apply_change,
@@ -18,6 +19,7 @@ from headway.strategies._keyed import (
     rebase_change,
 )
 from headway.strategies._strategy import Strategy
+from headway.strategies._texts import check_unicode
 
 _KEY = "text"
 
@@ -82,8 +84,9 @@ class SingleSlot(Strategy):
         Refuse anything but a text.
         """
         if not isinstance(state, str):
-            message = f"{state!r} is of type {type(state).__name__}; give a text"
+            message = f"{shown(state)} is of type {type(state).__name__}; give a text"
             raise TypeError(message)
+        check_unicode(state, "the text")
 
     def files(self, state: Json) -> Mapping[str, str]:
         """

@@ -12,9 +12,17 @@ from typing import Any, Self, cast
 
 import attrs
 
+from headway._checks import check_flag
 from headway.contracts import Json
-from headway.errors import UsageError
-from headway.strategies._disk import IGNORED, ignored, read_folder, refuse_clash, write_folder
+from headway.errors import UsageError, shown
+from headway.strategies._disk import (
+    IGNORED,
+    ignored,
+    patterns,
+    read_folder,
+    refuse_clash,
+    write_folder,
+)
 from headway.strategies._keyed import (
     Conflict,
     apply_change,
@@ -25,6 +33,7 @@ from headway.strategies._keyed import (
 )
 from headway.strategies._paths import check_path, clash
 from headway.strategies._strategy import Strategy
+from headway.strategies._texts import check_unicode
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -45,18 +54,19 @@ class FileTree(Strategy):
         conflict: As of ``KeyedRules``, file by file.
 
     Raises:
-        OptionError: ``conflict`` is another word.
+        OptionError: ``conflict`` is another word, or ``as_folder`` no boolean.
         TypeError: a path or a text is no text.
         ValueError: a path is absolute or leaves the folder, or is both a file and a folder.
     """
 
     texts: Mapping[str, str] = attrs.field(factory=dict[str, str], kw_only=False)
     as_folder: bool = False
-    ignore: Sequence[str] = IGNORED
+    ignore: Sequence[str] = attrs.field(default=IGNORED, converter=patterns)
     conflict: Conflict = attrs.field(default="theirs", converter=as_conflict)
 
     def __attrs_post_init__(self) -> None:
-        self.check(dict(self.texts))
+        check_flag("as_folder", self.as_folder)
+        self.check(self.texts)
 
     @classmethod
     def load(
@@ -73,7 +83,7 @@ class FileTree(Strategy):
         Raises:
             UsageError: there is no such folder, a file in it is no UTF-8 text, or a link leads out.
         """
-        found = read_folder(folder, ignore)
+        found = read_folder(folder, patterns(ignore))
         return cls(found, as_folder=as_folder, ignore=ignore, conflict=conflict)
 
     def write(self, state: Json, folder: str | os.PathLike[str]) -> None:
@@ -184,7 +194,7 @@ def _temporary(state: Mapping[str, str]) -> Generator[Path]:
 def _by_path(given: object, what: str) -> dict[str, str | None]:
     if not isinstance(given, Mapping):
         wanted = "{path: text}, or the Path of a folder" if what == "proposal" else "{path: text}"
-        message = f"the {what} {given!r} is of type {type(given).__name__}; give {wanted}"
+        message = f"the {what} {shown(given)} is of type {type(given).__name__}; give {wanted}"
         raise TypeError(message)
     return {
         check_path(path): _text(path, text, what)
@@ -196,10 +206,12 @@ def _text(path: object, text: object, what: str) -> str | None:
     if isinstance(text, bytes):
         message = f"{path!r} of the {what} holds bytes; only text files can be improved: decode it"
         raise TypeError(message)
-    if text is None or isinstance(text, str):
-        if text is not None and "\0" in text:
+    if text is None:
+        return None
+    if isinstance(text, str):
+        if "\0" in text:
             message = f"{path!r} of the {what} holds a zero byte; only text files can be improved"
             raise ValueError(message)
-        return text
-    message = f"{path!r} of the {what} is {text!r}; give a text, or None to remove the file"
+        return check_unicode(text, f"{path!r} of the {what}")
+    message = f"{path!r} of the {what} is {shown(text)}; give a text, or None to remove the file"
     raise TypeError(message)

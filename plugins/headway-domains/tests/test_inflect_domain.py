@@ -239,6 +239,7 @@ def test_shares_of_bad_proposals_are_as_asked():
         ("noise", "loud"),
         ("noise", -0.1),
         ("noise", None),
+        ("noise", False),
         ("noise", "nan"),
         ("useless", 1.5),
         ("harmful", "-1"),

@@ -250,6 +250,8 @@ def test_waiting_changes_no_answer():
         ("latency", "soon"),
         ("noise", "loud"),
         ("noise", 1.5),
+        ("noise", True),
+        ("noise", 10**400),
         ("universe", "mine"),
         ("universe", -1),
         ("universe", True),

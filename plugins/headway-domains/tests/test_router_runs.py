@@ -170,6 +170,22 @@ def test_file_is_no_folder(tmp_path):
         AsyncHeadway(path, UNIVERSE)
 
     assert "repo_path" == caught.value.option
+    with pytest.raises(OptionError, match=r"^config=\{.*Give an AsyncConfig"):
+        AsyncHeadway(None, UNIVERSE, config={"n_workers": 2})
+
+
+def test_a_folder_that_cannot_be_made_costs_no_run(tmp_path, monkeypatch):
+    """
+    It is found out before anything is spent.
+    """
+    (tmp_path / "taken").write_text("")
+
+    def never(*_, **__):
+        raise AssertionError
+
+    monkeypatch.setattr("headway_domains.router._runtime.run", never)
+    with pytest.raises(OSError, match="taken"):
+        AsyncHeadway(tmp_path / "taken" / "router-1", UNIVERSE).run()
 
 
 def test_defaults_are_the_documented_ones():

@@ -12,6 +12,7 @@ from collections import Counter
 import attrs
 import pytest
 
+from headway.errors import OptionError
 from headway_domains.router import make_task_universe
 from headway_domains.router._universe import CLUSTERS, KEYWORDS, LABELS, cluster_of
 
@@ -90,6 +91,15 @@ def test_seed_decides_everything_but_the_labels():
     assert one == again
     assert one.gold == other.gold
     assert one.train != other.train
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7", None, True])
+def test_seed_is_a_whole_number(seed):
+    """
+    Anything else would give a universe that nobody can make again from its text.
+    """
+    with pytest.raises(OptionError, match=r"^seed=.*Give a whole number of at least 0"):
+        make_task_universe(seed)
 
 
 def test_clusters_are_the_same_in_every_process():

@@ -49,9 +49,9 @@ def _read(value: object) -> float | None:
     """
     A value as a number; None when it is none.
     """
-    if isinstance(value, int | float | str):
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
             return float(value)
-        except ValueError:
+        except (ValueError, OverflowError):  # a whole number may be too large for a float
             return None
     return None

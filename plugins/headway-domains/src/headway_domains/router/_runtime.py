@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
@@ -37,7 +37,7 @@ class AsyncHeadway:
         latency: How long a rollout, a proposal and a measurement each take; see ``Router``.
 
     Raises:
-        OptionError: ``repo_path`` is no folder, or the latency is no law.
+        OptionError: ``repo_path`` is no folder, or ``config`` is no ``AsyncConfig``.
     """
 
     repo_path: str | Path | None
@@ -51,6 +51,8 @@ class AsyncHeadway:
     def __attrs_post_init__(self) -> None:
         if self.repo_path is not None and Path(self.repo_path).is_file():
             raise OptionError("repo_path", str(self.repo_path), "This is a file: give a folder.")
+        if not isinstance(cast("object", self.config), AsyncConfig):
+            raise OptionError("config", self.config, "Give an AsyncConfig, or leave it out.")
 
     def run(self) -> AsyncStats:
         """
@@ -58,8 +60,10 @@ class AsyncHeadway:
 
         Raises:
             UsageError: an option can't be used; nothing was run.
-            OSError: a file cannot be written.
+            OSError: the folder cannot be made, in which case nothing was run, or a file be written.
         """
+        if self.repo_path is not None:
+            Path(self.repo_path).mkdir(parents=True, exist_ok=True)  # before anything is spent
         fusions = _Fusions()
         domain = Router(universe=self.universe, noise=self.config.noise, latency=str(self.latency))
         result = run(
@@ -101,7 +105,6 @@ class _Fusions:
 
 
 def _write(folder: Path, result: Result, stats: AsyncStats) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     texts = {
         **result.files,
         "stats.json": _as_json(attrs.asdict(stats)),

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import cycle
 from types import MappingProxyType
+from typing import cast
 
 import attrs
 
 from headway.contracts import Splits, Task
+from headway.errors import OptionError
 from headway.keyed import keyed_int, keyed_rng
 
 LABELS = ("billing", "delivery", "returns", "account", "support", "sales")
@@ -119,7 +121,12 @@ def make_task_universe(seed: int = 7) -> TaskUniverse:
     (173, 115)
     >>> universe.gold["parcel"]
     'delivery'
+
+    Raises:
+        OptionError: the seed is no whole number of at least 0.
     """
+    if not isinstance(cast("object", seed), int) or isinstance(seed, bool) or seed < 0:
+        raise OptionError("seed", seed, "Give a whole number of at least 0.")
     gold = dict(zip(KEYWORDS, cycle(LABELS), strict=False))
     rng = keyed_rng("router", seed)
     items = [
