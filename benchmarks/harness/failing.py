@@ -50,7 +50,8 @@ class Flaky(ToyDomain):
     """
 
     def __init__(self, shares, seed, dead=None):
-        super().__init__(n_keys=KEYS, n_tasks=TASKS)
+        # A task that is silent once ends a search as exhausted, with or without failures.
+        super().__init__(n_keys=KEYS, n_tasks=TASKS, silent=0.0, useless=0.0)
         self.shares, self.seed, self.dead = shares, seed, dead
         self.calls = 0
 
