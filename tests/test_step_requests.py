@@ -30,15 +30,15 @@ def committed(hand, value=1, cards=(0,), **more):
 
 def test_draws_are_measured_from_the_first_one_asked_for():
     """
-    In the order (task, draw); those that are known cost nothing.
+    By whole cycles, and answered in the order (task, draw); those that are known cost nothing.
     """
     hand = in_step(slots=20)
     hand.says(Measure((artifact(1),), ("x", "y"), 2, 5))
 
-    assert [("x", 5), ("x", 6), ("y", 5), ("y", 6)] == [
+    assert [("x", 5), ("y", 5), ("x", 6), ("y", 6)] == [
         (call.task, call.draw) for call in hand.calls("measure")
     ]
-    for score in (0.1, 0.2, 0.3, 0.4):
+    for score in (0.1, 0.3, 0.2, 0.4):
         hand.done("measure", score)
     assert ((0.1, 0.2, 0.3, 0.4),) == hand.resumed.value
     hand.says(Measure((artifact(1),), ("x", "y"), 1, 6))

@@ -304,6 +304,7 @@ def test_threads_do_answer_in_other_orders(n_workers):
     assert toys[0].begun != toys[0].ended != toys[1].ended != toys[1].begun
 
 
+@pytest.mark.filterwarnings("ignore:slots=")
 @pytest.mark.parametrize("slots", [1, 2, 7])
 def test_slots_change_nothing(slots):
     """

@@ -47,6 +47,7 @@ def shown(value: object) -> str:
     """
     A value as an error shows it: the middle of a long one is left out.
 
+    >>> from headway.errors import shown
     >>> shown("one")
     "'one'"
     """

@@ -62,6 +62,7 @@ def share_of_level(level: float, number: int) -> float:
         level: The probability that is shared out.
         number: 1, 2, 3, ...
 
+    >>> from headway.statistics import share_of_level
     >>> 0.0126 < share_of_level(0.05, 1) < 0.0128
     True
     >>> sum(share_of_level(0.05, n) for n in range(1, 1000)) < 0.05
@@ -231,6 +232,7 @@ def least_cycles(tasks: int, level: float, margin: float = 0.0) -> int:
     """
     How many cycles over that many tasks a test takes at least before it can accept.
 
+    >>> from headway.statistics import least_cycles
     >>> least_cycles(20, 0.001), least_cycles(2, 0.001)
     (1, 7)
     """
