@@ -58,7 +58,7 @@ class Router(SlowDomain):
     """
 
     name: ClassVar[str] = "router"
-    deterministic: bool | None = True
+    deterministic: bool = attrs.field(default=True, init=False)
     options: ClassVar[Mapping[str, str]] = {
         "latency": "how long each call takes: none, constant:SECONDS, lognormal:MEAN,SIGMA, ...",
         "noise": "chance that a proposed label is wrong, 0.15 by default",
