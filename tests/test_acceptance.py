@@ -300,7 +300,7 @@ class Unpromoting:
     def __getattr__(self, name):
         return getattr(self.ledger, name)
 
-    def snapshot(self, branch="dev"):
+    def snapshot(self, branch="dev", version=None):
         if branch == "stable":
             raise LedgerError("there is no branch 'stable'")
         return self.ledger.snapshot(branch)
@@ -347,7 +347,7 @@ class Refusing(Unpromoting):
     One that has the branch and refuses to move it.
     """
 
-    def snapshot(self, branch="dev"):
+    def snapshot(self, branch="dev", version=None):
         return self.ledger.snapshot(branch)
 
 

@@ -315,3 +315,15 @@ def test_the_log_is_bounded(monkeypatch):
     assert Committed(25) == commit(ledger, 24, "0025" * 250, key="k24")
     with pytest.raises(LedgerError, match="no version 3"):
         ledger.promote(3)
+
+
+def test_an_earlier_version_can_be_read(ledger):
+    """
+    By its number, on the branch that has it; one that the branch never had is refused.
+    """
+    commit(ledger, 0, "a")
+    commit(ledger, 1, "b")
+
+    assert Snapshot(1, Artifact("a")) == ledger.snapshot("dev", 1)
+    with pytest.raises(LedgerError, match="has no version 1"):
+        ledger.snapshot("stable", 1)

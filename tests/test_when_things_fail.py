@@ -213,7 +213,7 @@ def test_a_ledger_without_a_head(answer):
     """It is refused before anything runs."""
 
     class Broken(MemoryLedger):
-        def snapshot(self, branch="dev"):
+        def snapshot(self, branch="dev", version=None):
             if answer:
                 raise RuntimeError("no head")
 

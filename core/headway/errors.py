@@ -6,13 +6,17 @@ Every exception that Headway raises on purpose.
     HeadwayError
     ├── UsageError                the caller's fault: an argument, an option, a name
     │   ├── OptionError           one option has a bad value
-    │   └── UnknownNameError      a name that no plug-in offers
+    │   ├── UnknownNameError      a name that no plug-in offers
+    │   ├── UnsafeNameError       a path or an id that some platform or ledger would misread
+    │   └── RunDirectoryError     a run directory that can't be used like that
     ├── PluginError               a plug-in's fault
     │   ├── PluginLoadError       it could not be loaded
     │   ├── PluginConflictError   two distributions offer one name
     │   └── ContractError         it broke the contract of its kind
     ├── LedgerError               the environment's fault: what stores versions
-    │   └── LedgerClosedError
+    │   ├── LedgerClosedError
+    │   ├── StorageError          a file can't be read or written: the disk is full, or read-only
+    │   └── LedgerCorrupt         what is stored is not what was written
     └── MachineError              Headway's own fault: please report it
         ├── IllegalEventError     an event that the machine's state does not allow
         ├── InvariantError        ``validate()`` found a broken invariant
@@ -124,6 +128,46 @@ class UnknownNameError(UsageError):
         return f"{told} {self.remedy}".rstrip()
 
 
+class UnsafeNameError(UsageError):
+    """
+    A path or an id that some platform or ledger would misread.
+
+    Args:
+        name: What was given.
+        reason: What is wrong with it, as the rest of a sentence that begins with the name.
+        remedy: What to give instead, as a full sentence.
+    """
+
+    def __init__(self, name: object, reason: str, remedy: str) -> None:
+        super().__init__(name, reason, remedy)
+        self.name = name
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{shown(self.name)} {self.reason}. {self.remedy}"
+
+
+class RunDirectoryError(UsageError):
+    """
+    A run directory can't be used as was asked.
+
+    Args:
+        path: The directory.
+        reason: Why not, as a full sentence.
+        remedy: What to do instead, as a full sentence.
+    """
+
+    def __init__(self, path: str, reason: str, remedy: str) -> None:
+        super().__init__(path, reason, remedy)
+        self.path = path
+        self.reason = reason
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason} {self.remedy}"
+
+
 class PluginError(HeadwayError):
     """
     A plug-in is at fault; the message names it.
@@ -215,6 +259,46 @@ class LedgerClosedError(LedgerError):
     """
     The ledger was closed before this call.
     """
+
+
+class StorageError(LedgerError):
+    """
+    A file can't be read or written; what was acknowledged before is still there.
+
+    Args:
+        path: The file.
+        cause: What the system said, such as ``no space left on device``.
+        remedy: What to do about it, as a full sentence.
+    """
+
+    def __init__(self, path: str, cause: str, remedy: str) -> None:
+        super().__init__(path, cause, remedy)
+        self.path = path
+        self.cause = cause
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.cause}. {self.remedy}"
+
+
+class LedgerCorrupt(LedgerError):  # noqa: N818 - the name the specification gives it
+    """
+    What is stored is not what was written; it is read no further, and nothing is cut off.
+
+    Args:
+        path: The file.
+        place: Where in it, such as ``version 7 of dev`` or ``event 1204``.
+        reason: What is wrong there.
+    """
+
+    def __init__(self, path: str, place: str, reason: str) -> None:
+        super().__init__(path, place, reason)
+        self.path = path
+        self.place = place
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.place} is damaged: {self.reason}"
 
 
 class MachineError(HeadwayError):

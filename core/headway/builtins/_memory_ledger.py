@@ -107,16 +107,17 @@ class MemoryLedger:
         self._states.put(start.artifact, len(canonical_json(start.artifact.value)))
         self._branches = {name: _Branch(start, 0, {0: start.digest}) for name in ("dev", "stable")}
 
-    def snapshot(self, branch: str = "dev") -> Snapshot:
+    def snapshot(self, branch: str = "dev", version: int | None = None) -> Snapshot:
         """
-        The head of a branch.
+        The head of a branch, or an earlier version of it.
 
         Raises:
-            LedgerError: there is no such branch.
+            LedgerError: there is no such branch, no such version on it, or its state was let go.
             LedgerClosedError: the ledger was closed.
         """
         with self._lock:
-            return self._open(branch).head
+            head = self._open(branch).head
+            return head if version is None else Snapshot(version, self._version(branch, version))
 
     def commit(
         self, expected: int, artifact: Artifact, *, key: str, message: str, branch: str = "dev"

@@ -233,11 +233,14 @@ class Ledger(Protocol):
 
     A commit has exactly three outcomes: ``Committed(version)``, ``HeadMoved(head)``, or an exception
     after which the ledger is as it was.
+
+    A ledger may have ``durability``, ``none`` when absent: ``power`` when what it acknowledged
+    survives the loss of power, ``process`` when it survives the end of the process.
     """
 
-    def snapshot(self, branch: str = "dev") -> Snapshot:
+    def snapshot(self, branch: str = "dev", version: int | None = None) -> Snapshot:
         """
-        The head of a branch.
+        The head of a branch, or an earlier version of it.
         """
         ...
 

@@ -146,11 +146,11 @@ class ContendedLedger:
         intruder = f"other.{key}"
         self._ledger.commit(head.version, Artifact(value), key=intruder, message="the other writer")
 
-    def snapshot(self, branch: str = "dev") -> Snapshot:
+    def snapshot(self, branch: str = "dev", version: int | None = None) -> Snapshot:
         """
-        The head of a branch.
+        The head of a branch, or an earlier version of it.
         """
-        return self._ledger.snapshot(branch)
+        return self._ledger.snapshot(branch, version)
 
     def promote(self, version: int, *, source: str = "dev", target: str = "stable") -> Snapshot:
         """
