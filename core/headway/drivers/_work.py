@@ -241,8 +241,7 @@ class Workbench:
         return self.domain.rebase(call.card.diff, call.artifact.value)
 
     def _commit(self, call: CommitCall) -> Any:
-        message = "; ".join(f"card {number}" for number in call.cards)
-        return self.ledger.commit(call.expected, call.artifact, key=call.key, message=message)
+        return self.ledger.commit(call.expected, call.artifact, key=call.key, message=call.message)
 
     def _promote(self, call: PromoteCall) -> Any:
         return self.ledger.promote(call.version)

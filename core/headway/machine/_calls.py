@@ -109,6 +109,11 @@ class MeasureCall:
 class CommitCall:
     """
     Write a version to the ledger.  Gives ``Committed`` or ``HeadMoved``.
+
+    Args:
+        key: The same for the same commit, also when another process makes it again; the ledger
+            answers it as before then.
+        message: What it is made of and what it scored, for people.
     """
 
     kind: ClassVar[str] = "commit"
@@ -119,6 +124,7 @@ class CommitCall:
     expected: int
     artifact: Artifact
     cards: tuple[int, ...]
+    message: str
 
 
 @record

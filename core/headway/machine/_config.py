@@ -44,6 +44,7 @@ class MachineConfig:
     All that a machine needs to know beside its parts.
 
     Args:
+        run: Tells this run from every other one that shares its ledger; ``""`` when none does.
         seed: The run's seed.
         train: The ids of the training tasks.
         held_out: The ids of the held-out tasks.
@@ -85,6 +86,7 @@ class MachineConfig:
             are not unique or too few.
     """
 
+    run: str = ""
     seed: int
     train: tuple[str, ...]
     held_out: tuple[str, ...]

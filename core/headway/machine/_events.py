@@ -12,6 +12,7 @@ event                   when
 ``Raised``              a step raised, or yielded something that is no request
 ``Tick``                time passed; may come at any time, early or late
 ``Stop``                somebody outside wants the run to end
+``Resumed``             the process that ran it is gone, and another one goes on
 ======================  ==========================================================================
 
 ``now`` is seconds since the run began on the driver's clock and never goes back.  A ``Done`` or
@@ -148,4 +149,16 @@ class Stop:
     fault: Fault | None = None
 
 
-Event: TypeAlias = Started | Done | Failed | Yielded | Returned | Raised | Tick | Stop
+@record
+class Resumed:
+    """
+    The process that ran this is gone, and another one goes on: what was in flight begins again.
+
+    It comes once all that the journal holds has been handled.  Every call that was running is made
+    once more, under its own number, and has all its time before it.
+    """
+
+    now: float
+
+
+Event: TypeAlias = Started | Done | Failed | Yielded | Returned | Raised | Tick | Stop | Resumed

@@ -4,6 +4,7 @@ Tickets in flight, the worker places they occupy, and the queue of tasks.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Literal, TypeAlias
 
@@ -98,6 +99,45 @@ class Flight:
         The calls that it may have running: one, and a second copy of it.
         """
         return (self.call,) if self.copy < 0 else (self.call, self.copy)
+
+
+@attrs.define(eq=False)
+class Predictions:
+    """
+    When the rollouts that run become stragglers.
+    """
+
+    _late: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
+
+    def add(self, flight: Flight, now: float, factor: float) -> None:
+        """
+        A rollout begins that is a straggler after ``factor`` times its prediction.
+        """
+        heappush(self._late, (now + (flight.predicted or 0.0) * factor, flight.ticket.number))
+
+    def overrun(self, now: float) -> Iterator[int]:
+        """
+        The tickets that have overrun their prediction, each given once.
+        """
+        while self._late and self._late[0][0] <= now:
+            yield heappop(self._late)[1]
+
+    def next(self, flights: Container[int]) -> float | None:
+        """
+        When the next one of these tickets does.
+        """
+        while self._late and self._late[0][1] not in flights:
+            heappop(self._late)
+        return self._late[0][0] if self._late else None
+
+    def restart(self, flights: Mapping[int, Flight], now: float, factor: float) -> None:
+        """
+        Let the predictions of what is still awaited begin now.
+        """
+        awaited = sorted(number for _, number in self._late if number in flights)
+        self._late = []
+        for number in awaited:
+            self.add(flights[number], now, factor)
 
 
 @attrs.define(eq=False)

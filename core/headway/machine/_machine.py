@@ -36,6 +36,7 @@ from headway.machine._events import (
     Event,
     Failed,
     Raised,
+    Resumed,
     Returned,
     Started,
     Stop,
@@ -244,6 +245,8 @@ class Machine:
             retired_workers=self._tickets.workers.retired,
             late=tally.late,
             no_ops=tally.no_ops,
+            sessions=tally.sessions,
+            repeated=tally.repeated,
             usage=tally.usage(
                 tokens=budget.tokens, cost=budget.cost, running=running, now=state.now
             ),
@@ -370,6 +373,12 @@ class Machine:
 
     def _stop(self, event: Stop) -> None:
         self._state.stop(event.reason, event.fault)
+
+    def _resumed(self, event: Resumed) -> None:
+        del event
+        self._state.tally.sessions += 1
+        self._state.restart_calls()
+        self._tickets.restart()
 
     # ------------------------------------------------------------------ time
 
@@ -541,6 +550,7 @@ _TRANSITIONS: dict[type, Callable[[Machine, Any], None]] = {
     Yielded: Machine._yielded,
     Returned: Machine._returned,
     Raised: Machine._raised,
+    Resumed: Machine._resumed,
     Tick: Machine._tick,
     Stop: Machine._stop,
 }

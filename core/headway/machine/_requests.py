@@ -29,6 +29,7 @@ from headway.contracts import (
 from headway.machine._calls import CommitCall, PromoteCall
 from headway.machine._instructions import Run
 from headway.machine._measuring import FINAL_DRAW
+from headway.machine._messages import commit_message
 from headway.machine._open import OpenStep, OpenSweep
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -142,11 +143,27 @@ class Requests:
             return
         step.awaiting = "commit"
         number = state.next_call()
-        key = f"{state.config.seed}.{state.head.version}.{step.number}.{step.n}"
-        call = CommitCall(number, key, state.head.version, request.candidate, request.cards)
+        key = f"{state.config.run or state.config.seed}.{state.head.version}.{step.number}.{step.n}"
+        call = CommitCall(
+            id=number,
+            key=key,
+            expected=state.head.version,
+            artifact=request.candidate,
+            cards=request.cards,
+            message=self._message(sweep, request),
+        )
         step.commit = call
         state.tally.ledger_seconds -= state.now
         state.out.append(Run(call))
+
+    def _message(self, sweep: OpenSweep, request: Commit) -> str:
+        measuring, held_out = self.state.measuring, self.state.config.held_out
+        cards = [sweep.survivors[number] for number in request.cards]
+        return commit_message(
+            cards,
+            reward=measuring.mean(request.candidate, held_out),
+            before=measuring.mean(self.state.head.artifact, held_out),
+        )
 
     def committed(self, value: Committed | HeadMoved) -> None:
         """

@@ -6,6 +6,7 @@ Guarantee: at most ``capacity`` calls run, and a slot is freed exactly once per 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 
 import attrs
@@ -43,6 +44,12 @@ class Slots:
         Free a call's slot; None when it is free already.
         """
         return self.running.pop(call, None)
+
+    def restart(self, deadlines: Iterable[tuple[float, int]]) -> None:
+        """
+        Give the running calls these deadlines, and no others.
+        """
+        self._deadlines = sorted(deadlines)
 
     def overdue(self, now: float) -> Call | None:
         """

@@ -166,6 +166,19 @@ class State:
             self.abandoned.add(call)
         self.out.append(Abandon(call))
 
+    def restart_calls(self) -> None:
+        """
+        The calls that run are made once more, by another process, with all their time before them.
+
+        Those that were given up will never say what they have spent.
+        """
+        running = self.slots.running.values()
+        timeouts = ((call.id, self._timeouts[call.kind]) for call in running)
+        self.slots.restart((self.now + t, call) for call, t in timeouts if t is not None)
+        self.tally.repeated += sum(call.paid for call in running)
+        self.budget.settle(len(self.abandoned))
+        self.abandoned.clear()
+
     def late(self, call: int, usage: Usage) -> None:
         """
         A call that is over answers; one that was given up says only now what it has spent.

@@ -48,6 +48,8 @@ class Statistics:
         retired_workers: Worker places that gave up.
         late: Answers that came after their call was over.
         no_ops: Proposals that would have changed nothing.
+        sessions: Processes that worked on the run, one after the other.
+        repeated: Paid calls that were in flight when one of them ended, and were made again.
         usage: What all paid calls used so far.
         slot_seconds: What the slots were used for: ``rollout`` (proposals and verifications too),
             ``measure``, ``reverify`` (rebases too), ``idle_waiting`` (a slot and a worker place were
@@ -80,6 +82,8 @@ class Statistics:
     retired_workers: int
     late: int
     no_ops: int
+    sessions: int
+    repeated: int
     usage: TotalUsage
     slot_seconds: Mapping[str, float]
     merge_seconds: float
@@ -133,6 +137,8 @@ class Tally:
     no_ops: int = 0
     failures: int = 0
     above_ceiling: int = 0
+    sessions: int = 1
+    repeated: int = 0
     steps_seconds: float = 0.0
     ledger_seconds: float = 0.0
     idle_waiting: float = 0.0

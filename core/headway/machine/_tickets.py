@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from heapq import heappop, heappush
 
 import attrs
 
@@ -33,7 +32,7 @@ from headway.machine._calls import (
     TicketCall,
     VerifyCall,
 )
-from headway.machine._flights import Flight, TaskQueue, Workers
+from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
 from headway.machine._state import State
@@ -61,7 +60,7 @@ class Tickets:
     _rewards: dict[str, float] = attrs.field(factory=dict[str, float], init=False)
     _rewards_at: int = attrs.field(default=0, init=False)
     _solved_tasks: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
-    _stragglers: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
+    _predictions: Predictions = attrs.field(factory=Predictions, init=False)
     _held: deque[int] = attrs.field(factory=deque[int], init=False)
     _to_hedge: deque[tuple[int, int]] = attrs.field(factory=deque[tuple[int, int]], init=False)
     _round_began: float | None = attrs.field(default=None, init=False)
@@ -167,8 +166,7 @@ class Tickets:
         self.running += 1
         if seconds:
             flight.predicted = seconds
-            late = state.now + seconds * state.config.straggler_factor
-            heappush(self._stragglers, (late, ticket.number))
+            self._predictions.add(flight, state.now, state.config.straggler_factor)
         number, artifact = state.next_call(), flight.source.artifact
         self._start(flight, RolloutCall(number, ticket, artifact, task, work.payload))
 
@@ -478,13 +476,21 @@ class Tickets:
         if unused and not self.nothing_left():
             tally.idle_waiting += seconds * unused
 
+    def restart(self) -> None:
+        """
+        Another process makes the calls in flight again: let rounds and predictions begin now.
+        """
+        state = self.state
+        self._predictions.restart(self.flights, state.now, state.config.straggler_factor)
+        self._round_began = None if self._round_began is None else state.now
+
     def mind_stragglers(self) -> None:
         """
         Count the rollouts that have overrun their prediction by now, each once, and do with them
         what was asked for.
         """
-        while self._stragglers and self._stragglers[0][0] <= self.state.now:
-            flight = self.flights.get(heappop(self._stragglers)[1])
+        for number in self._predictions.overrun(self.state.now):
+            flight = self.flights.get(number)
             if flight is not None and flight.phase != "ended":
                 self.state.tally.stragglers += 1
                 _STRAGGLING[self.state.config.straggler](self, flight)
@@ -561,10 +567,7 @@ class Tickets:
         """
         When the next rollout that runs becomes a straggler.
         """
-        flights, stragglers = self.flights, self._stragglers
-        while stragglers and stragglers[0][1] not in flights:
-            heappop(stragglers)
-        return stragglers[0][0] if stragglers else None
+        return self._predictions.next(self.flights)
 
     def give_up(self, completion: CompletionKind) -> None:
         """
