@@ -12,6 +12,7 @@ import attrs
 
 from headway.drivers._engine import Engine, Telling, Work
 from headway.drivers._interrupt import Interrupt, catching_signals
+from headway.drivers._recovery import Earlier, Recovery, ResumedLookups, TakenUp, take_up
 from headway.drivers._steps import StepHost
 from headway.drivers._work import InvalidValue, Workbench
 from headway.machine import Started
@@ -22,9 +23,11 @@ if TYPE_CHECKING:  # importing it costs, and most runs need no loop
 __all__ = [
     "DRIVE",
     "Drive",
+    "Earlier",
     "Engine",
     "Interrupt",
     "InvalidValue",
+    "ResumedLookups",
     "StepHost",
     "Telling",
     "Work",
@@ -43,16 +46,26 @@ class Drive:
         durations: Laws by kind of work, for the simulated driver.
         interrupt: What Ctrl-C goes to.
         home: The running loop of whoever awaits the run, for its coroutines.
+        earlier: What an earlier process journalled, when this one goes on.
     """
 
     seed: int
     durations: Mapping[str, Any]
     interrupt: Interrupt
     home: AbstractEventLoop | None = None
+    earlier: Earlier | None = None
+
+    def begin(self, engine: Engine, started: Started) -> TakenUp:
+        """
+        Where the run begins: at its first event, or where its journal ends.
+        """
+        if self.earlier is not None:
+            return take_up(Recovery(engine, self.earlier.lookups), self.earlier.rows)
+        return TakenUp(now=started.now, calls=(), cancelled=frozenset(), events=(started,))
 
 
-def _clock() -> Callable[[], float]:
-    began = time.monotonic()
+def _clock(since: float) -> Callable[[], float]:
+    began = time.monotonic() - since
     return lambda: time.monotonic() - began
 
 
@@ -60,21 +73,26 @@ def _serial(engine: Engine, started: Started, drive: Drive) -> None:
     from headway.drivers.serial import run_serial
 
     engine.announce(engine.opening)
-    run_serial(engine, started, _clock(), drive.interrupt)
+    begin = drive.begin(engine, started)
+    run_serial(engine, begin, _clock(begin.now), drive.interrupt)
 
 
 def _threads(engine: Engine, started: Started, drive: Drive) -> None:
-    from headway.drivers.concurrent import ConcurrentRun
-
-    run = ConcurrentRun(engine=engine, now=_clock(), home=drive.home)
-    run.run(started, drive.interrupt)
+    _concurrent(engine, started, drive, steps_on_loop=False)
 
 
 def _asyncio(engine: Engine, started: Started, drive: Drive) -> None:
+    _concurrent(engine, started, drive, steps_on_loop=True)
+
+
+def _concurrent(engine: Engine, started: Started, drive: Drive, *, steps_on_loop: bool) -> None:
     from headway.drivers.concurrent import ConcurrentRun
 
-    run = ConcurrentRun(engine=engine, now=_clock(), home=drive.home, steps_on_loop=True)
-    run.run(started, drive.interrupt)
+    begin = drive.begin(engine, started)
+    run = ConcurrentRun(
+        engine=engine, now=_clock(begin.now), home=drive.home, steps_on_loop=steps_on_loop
+    )
+    run.run(begin, drive.interrupt)
 
 
 def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
@@ -87,6 +105,7 @@ def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
         seed=drive.seed,
         durations=drive.durations,
         interrupt=drive.interrupt,
+        earlier=drive.earlier,
     )
 
 

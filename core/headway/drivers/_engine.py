@@ -16,7 +16,7 @@ import attrs
 from headway.contracts import Fault, Notice, Observer, RunStarted
 from headway.drivers._steps import StepHost
 from headway.drivers._work import FAILURES, Workbench
-from headway.journal import Journal
+from headway.journal import Keeper
 from headway.machine import (
     Abandon,
     Abort,
@@ -111,7 +111,7 @@ class Engine:
     recorder: Observer
     tell: Telling
     opening: RunStarted
-    journal: Journal | None = None
+    journal: Keeper | None = None
     validate: bool = False
 
     def handle(self, event: Event) -> list[Instruction]:
@@ -121,7 +121,7 @@ class Engine:
         self.lookups.answers.clear()
         out = self.machine.handle(event)
         if self.journal is not None:
-            self.journal.append(event, tuple(self.lookups.answers))
+            self.journal.append(event, tuple(self.lookups.answers), self.machine.witness)
         if self.validate:
             self.machine.validate()
         return out
@@ -160,10 +160,19 @@ class Engine:
 
     def announce(self, notice: Notice) -> None:
         """
-        Tell the recorder, then the observers.
+        Tell the recorder, then the observers, who are told nothing that a crash may undo.
         """
         self.recorder(notice)
-        self.tell(notice)
+        if self.tell.wanted:
+            self.settle_journal()
+            self.tell(notice)
+
+    def settle_journal(self) -> None:
+        """
+        Wait until all that was journalled so far will survive a crash.
+        """
+        if self.journal is not None:
+            self.journal.settle(urgent=False)
 
     @property
     def finished(self) -> bool:

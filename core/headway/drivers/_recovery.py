@@ -12,6 +12,8 @@ from typing import Any
 
 import attrs
 
+from collections.abc import Iterable
+
 from headway.contracts import Json, Snapshot, TaskBook, Ticket, Verdict, Work
 from headway.drivers._engine import Engine
 from headway.drivers._engine import Work as Instructed
@@ -20,12 +22,17 @@ from headway.journal import Row
 from headway.machine import (
     Abandon,
     Abort,
+    Call,
     Cancel,
+    Done,
     Event,
+    Failed,
     Lookups,
+    Notify,
     Raised,
     RecordedLookups,
     Resume,
+    Resumed,
     Returned,
     Run,
     Yielded,
@@ -96,7 +103,7 @@ class Recovery:
     Reads a journal into a new engine, row by row.
 
     Args:
-        engine: A new engine whose look-ups are ``lookups``.
+        engine: A new engine whose look-ups are ``lookups``, and whose journal holds the rows already.
         lookups: What its machine was built with.
     """
 
@@ -104,6 +111,7 @@ class Recovery:
     lookups: ResumedLookups
     _resumed: dict[int, list[Resume]] = attrs.field(factory=dict[int, list[Resume]], init=False)
     _said: dict[int, list[Event]] = attrs.field(factory=dict[int, list[Event]], init=False)
+    _read: int = attrs.field(default=0, init=False)
 
     def read(self, row: Row) -> list[Instructed]:
         """
@@ -125,9 +133,19 @@ class Recovery:
                 self._resumed[instruction.step] = [*told, instruction]
             elif isinstance(instruction, Abort):
                 self._forget(instruction.step)
-        if self.engine.journal is not None:
-            self.engine.journal.append(event, row.answers)
+            elif isinstance(instruction, Notify):
+                self.engine.recorder(instruction.notice)
+        self._check(row)
+        self._read += 1
         return work
+
+    def _check(self, row: Row) -> None:
+        witness, kind = self.engine.machine.witness, type(row.event).__name__
+        if row.witness not in ("", witness):
+            message = (
+                f"event {self._read} ({kind}) led to {witness}; the journal holds {row.witness}"
+            )
+            raise ReplayDivergence(message)
 
     def _forget(self, step: int) -> None:
         self._resumed.pop(step, None)
@@ -152,6 +170,64 @@ class Recovery:
                     message = f"step {step} asks for {event!r}; the journal holds {said[place]!r}"
                     raise ReplayDivergence(message)
         return news
+
+
+@attrs.frozen(kw_only=True)
+class Earlier:
+    """
+    What an earlier process journalled.
+
+    Args:
+        rows: The rows, to be read once.
+        lookups: What the new machine was built with.
+    """
+
+    rows: Iterable[Row]
+    lookups: ResumedLookups
+
+
+@attrs.frozen(kw_only=True)
+class TakenUp:
+    """
+    Where a run stands that is taken up from its journal.
+
+    Args:
+        now: Its clock.
+        calls: The calls that were in flight, in the order in which they were made.
+        cancelled: Those of them that nobody waits for any more.
+        events: What the machine is to be told first.
+    """
+
+    now: float
+    calls: tuple[Call, ...]
+    cancelled: frozenset[int]
+    events: tuple[Event, ...]
+
+
+def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
+    """
+    Read a journal to its end; what was in flight is to be made again.
+
+    Raises:
+        ReplayDivergence: the run is not the one that wrote the journal.
+    """
+    now, calls, cancelled = 0.0, dict[int, Call](), set[int]()
+    for row in rows:
+        event = row.event
+        now = max(now, event.now)
+        for work in recovery.read(row):
+            if isinstance(work, Run):
+                calls[work.call.id] = work.call
+            elif isinstance(work, Cancel):
+                cancelled.add(work.call)
+            else:
+                calls.pop(work.call, None)
+        if isinstance(event, Done | Failed):
+            calls.pop(event.call, None)
+    events = (Resumed(now), *recovery.reopen(now))
+    return TakenUp(
+        now=now, calls=tuple(calls.values()), cancelled=frozenset(cancelled), events=events
+    )
 
 
 def _says_the_same(event: Yielded | Returned | Raised, said: Event) -> bool:

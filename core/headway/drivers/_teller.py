@@ -26,11 +26,13 @@ class Teller:
         telling: Who is told.
         done: Called once nothing more will be told.
         broken: Given what no run survives, when an observer raises that.
+        settle: Returns once what a notice tells of will survive a crash.
     """
 
     telling: Telling
     done: Callable[[], None]
     broken: Callable[[BaseException], None]
+    settle: Callable[[], None]
     idle: bool = attrs.field(default=True, init=False)
     _queue: SimpleQueue[Notice | None] = attrs.field(factory=SimpleQueue[Notice | None], init=False)
 
@@ -49,6 +51,7 @@ class Teller:
     def _tell(self) -> None:
         try:
             while (notice := self._queue.get()) is not None:
+                self.settle()
                 self.telling(notice)
         except BaseException as error:  # noqa: BLE001 - it ends the run and is raised there
             self.broken(error)

@@ -39,6 +39,7 @@ from headway.drivers._bridge import Bridge
 from headway.drivers._copies import copied, longer_than, untouched
 from headway.drivers._retry_after import retry_after
 from headway.errors import ContractError
+from headway.journal import Keeper
 from headway.keyed import keyed_rng
 from headway.machine import (
     Call,
@@ -90,6 +91,7 @@ class Workbench:
         seed: The run's seed.
         executor: Where plain functions run.
         max_proposal_bytes: A longer proposal is not looked at any further: it will be discarded.
+        journal: What must be able to keep each answer, and hold all before a commit is made.
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
         broken_off: What the call spent that Ctrl-C broke off.
@@ -101,6 +103,7 @@ class Workbench:
     seed: int
     executor: Executor
     max_proposal_bytes: int = 1_000_000
+    journal: Keeper | None = None
     bridge: Bridge = attrs.field(factory=Bridge)
     broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
     _by_rollout: bool = attrs.field(init=False)
@@ -241,10 +244,20 @@ class Workbench:
         return self.domain.rebase(call.card.diff, call.artifact.value)
 
     def _commit(self, call: CommitCall) -> Any:
+        self._settle()
         return self.ledger.commit(call.expected, call.artifact, key=call.key, message=call.message)
 
     def _promote(self, call: PromoteCall) -> Any:
+        self._settle()
         return self.ledger.promote(call.version)
+
+    def _settle(self) -> None:
+        """
+        What leads to a version is durable before the version is: whoever takes the run up commits
+        under the same key.
+        """
+        if self.journal is not None:
+            self.journal.settle()
 
     def _more(
         self, method: str, payload: Json, ticket: Ticket | None, *key: object

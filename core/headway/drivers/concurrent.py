@@ -25,6 +25,7 @@ from headway.drivers._engine import Engine
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._lane import Lane
 from headway.drivers._loop import Loop, LoopSteps, StepWork
+from headway.drivers._recovery import TakenUp
 from headway.drivers._teller import Teller
 from headway.drivers._waker import Waker
 from headway.drivers.serial import CANCELLED
@@ -41,7 +42,6 @@ from headway.machine import (
     PromoteCall,
     Resume,
     Run,
-    Started,
     Stop,
     Tick,
 )
@@ -103,20 +103,25 @@ class ConcurrentRun:
         else:
             self._steps = Lane("steps", self._advance, self._refused, most=1)
         self._places = (self._work, self._steps, self._commits, self._loop)  # the loop ends last
-        self._teller = Teller(self.engine.tell, self._waker.wake, self._break_off)
+        self._teller = Teller(
+            self.engine.tell, self._waker.wake, self._break_off, self.engine.settle_journal
+        )
         self._is_told = self.engine.tell.wanted
         self._coroutines = self.engine.bench.coroutines
 
     # ------------------------------------------------------------------ the calling thread
 
-    def run(self, started: Started, interrupt: Interrupt) -> None:
+    def run(self, begin: TakenUp, interrupt: Interrupt) -> None:
         """
         Bring the run to its end; an interrupt stops it, from whichever thread that comes.
+
+        Args:
+            begin: Where it begins.
+            interrupt: Stops it.
         """
         with self._waker:
             try:
-                self._notify(Notify(self.engine.opening))
-                self._post(started)
+                self._begin_at(begin)
                 with interrupt.asking(self._ask):
                     self._keep_time()
                     self._wait_for_observers()
@@ -129,6 +134,14 @@ class ConcurrentRun:
             self._loop.join(LINGER)
         if self._broken is not None:
             raise self._broken
+
+    def _begin_at(self, begin: TakenUp) -> None:
+        self._notify(Notify(self.engine.opening))
+        self._cancelled |= begin.cancelled
+        for call in begin.calls:
+            self._begin(Run(call))
+        self._arrivals.extend((event, None, NO_CALL) for event in begin.events)
+        self._feed(None)
 
     def _ask(self) -> None:
         # Only left there, since a signal handler may find its own thread feeding the machine.

@@ -15,6 +15,7 @@ import attrs
 from headway.contracts import Fault
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
+from headway.drivers._recovery import TakenUp
 from headway.drivers._waker import Waker
 from headway.machine import (
     Call,
@@ -24,7 +25,6 @@ from headway.machine import (
     Failed,
     PromoteCall,
     Run,
-    Started,
     Stop,
     Tick,
 )
@@ -68,19 +68,20 @@ class _Stopping:
 
 
 def run_serial(
-    engine: Engine, started: Started, now: Callable[[], float], interrupt: Interrupt
+    engine: Engine, begin: TakenUp, now: Callable[[], float], interrupt: Interrupt
 ) -> None:
     """
     Bring a run to its end on the calling thread.
 
     Args:
         engine: The run.
-        started: Its first event.
+        begin: Where it begins.
         now: Seconds since the run began, on a monotonic clock.
         interrupt: Stops it.
     """
-    queue: deque[Call] = deque()
-    events: deque[Event] = deque([started])
+    queue = deque(call for call in begin.calls if call.id not in begin.cancelled)
+    unbegun = (Failed(begin.now, call, CANCELLED) for call in sorted(begin.cancelled))
+    events: deque[Event] = deque([*begin.events, *unbegun])
     waker, told = Waker(), False
     stopping = _Stopping(waker)
     with waker, interrupt.asking(stopping):

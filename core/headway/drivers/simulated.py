@@ -17,7 +17,7 @@ import attrs
 from headway.contracts import NO_USAGE, Usage
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
-from headway.drivers._recovery import Recovery
+from headway.drivers._recovery import Earlier, Recovery
 from headway.drivers.serial import CANCELLED
 from headway.durations import Law
 from headway.errors import InvariantError
@@ -226,14 +226,27 @@ def run_simulated(
     seed: int,
     durations: Mapping[str, Law],
     interrupt: Interrupt,
+    earlier: Earlier | None = None,
 ) -> None:
     """
     Bring a run to its end under a virtual clock; Ctrl-C stops it as it stops a real one.
+
+    Args:
+        engine: The run.
+        started: Its first event.
+        seed: See ``Simulation``.
+        durations: See ``Simulation``.
+        interrupt: Stops it.
+        earlier: What an earlier process journalled, when this one goes on; the run then ends as it
+            would have without a break.
     """
     simulation = Simulation(engine=engine, seed=seed, durations=durations)
     asked: list[bool] = []
     with interrupt.asking(lambda: asked.append(True)):
-        simulation.start(started)
+        if earlier is None:
+            simulation.start(started)
+        else:
+            simulation.recover(list(earlier.rows), Recovery(engine, earlier.lookups))
         while simulation.step():
             if asked:
                 asked.clear()

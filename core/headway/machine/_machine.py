@@ -184,6 +184,13 @@ class Machine:
         return self._state.digest.hexdigest()
 
     @property
+    def witness(self) -> str:
+        """
+        A short word on what all events so far have led to: a replay that says another has diverged.
+        """
+        return f"{self._state.calls}.{self._state.digest.hexdigest()[:12]}"
+
+    @property
     def wake_at(self) -> float | None:
         """
         When a ``Tick`` is due at the latest: a deadline, a straggler, the end of a pause, of a

@@ -437,7 +437,7 @@ def check_crash(world: World, outcome: Outcome, crash: int) -> None:
     """
     rows: list[Row] = outcome.journal.rows[:crash]
     lookups = ResumedLookups(world.plugins())
-    resumed = world.simulation(lookups, Journal())
+    resumed = world.simulation(lookups, Journal(list(rows)))
     resumed.engine.validate = False
     resumed.recover(rows, Recovery(resumed.engine, lookups))
     _to_the_end(resumed, None)

@@ -1,0 +1,89 @@
+"""
+Everything that a machine is built from, as values: with it and a journal, a run is rebuilt without
+any plug-in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from headway.backpressure import Backpressure
+from headway.codec import decode, encode
+from headway.contracts import Json
+from headway.gate import Barrier, Gate, LagGate
+from headway.machine import Lookups, Machine, MachineConfig
+
+GATES: Mapping[str, type[Barrier | LagGate]] = {"barrier": Barrier, "lag": LagGate}
+"""The gates by name."""
+
+
+@attrs.frozen(kw_only=True)
+class Blueprint:
+    """
+    What a machine is built from.
+
+    Args:
+        config: Its options.
+        gate: The name of its gate, one of ``GATES``.
+        gate_options: What the gate is made with.
+        alpha: The largest eta that the staleness policy tolerates.
+        stall_patience: See ``Backpressure``.
+        carry_limit: See ``Backpressure``.
+        names: The plug-ins' names, by where their faults are seen.
+    """
+
+    config: MachineConfig
+    gate: str
+    gate_options: Mapping[str, Any]
+    alpha: int
+    stall_patience: int
+    carry_limit: int
+    names: Mapping[str, str]
+
+    def machine(self, lookups: Lookups) -> Machine:
+        """
+        A new machine.
+
+        Args:
+            lookups: Its look-ups.
+        """
+        return Machine(
+            self.config,
+            gate=self.new_gate(),
+            alpha=self.alpha,
+            backpressure=Backpressure(
+                stall_patience=self.stall_patience, carry_limit=self.carry_limit
+            ),
+            lookups=lookups,
+            names=self.names,
+        )
+
+    def new_gate(self) -> Gate:
+        """
+        A new gate.
+        """
+        return GATES[self.gate](**self.gate_options)
+
+    def to_json(self) -> dict[str, Json]:
+        """
+        The blueprint as JSON, every option spelled out.
+        """
+        held = attrs.asdict(self, recurse=False)
+        options = {
+            f.name: encode(getattr(self.config, f.name)) for f in attrs.fields(MachineConfig)
+        }
+        return {**held, "config": options, "gate_options": dict(self.gate_options)}
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Json]) -> Blueprint:
+        """
+        The blueprint that ``to_json`` gave.
+
+        Raises:
+            TypeError: an option is missing or unknown to this version.
+        """
+        options = {name: decode(value) for name, value in written["config"].items()}
+        return cls(**{**written, "config": MachineConfig(**options)})

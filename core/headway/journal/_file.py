@@ -1,0 +1,263 @@
+"""
+A journal on disk, in the tables of a SQLite database.
+
+Guarantee: rows are kept in order and in groups; once ``settle`` has returned, all that was appended
+before it survives the end of the process and the loss of power.  What is read is what was written, or
+``LedgerCorrupt`` names the first event that is not.
+
+One thread writes; whoever appends does not wait for the disk, unless far too much waits already.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import attrs
+
+from headway.contracts import Json
+from headway.errors import LedgerCorrupt, LedgerError
+from headway.journal._rows import Row
+from headway.journal._spelling import Damaged, read_rows, seal, spell, spell_row
+from headway.machine import CallValue, Event
+
+if TYPE_CHECKING:
+    from headway.builtins.sqlite import Database
+
+PACE = 0.004
+"""Seconds between two groups, unless somebody waits for one; what a crash may cost in results."""
+
+MOST_WAITING = 20_000
+"""Rows that may wait for the disk before whoever appends must wait too."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS journal_header (
+    id INTEGER PRIMARY KEY CHECK (id = 1), text TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS journal (
+    first INTEGER PRIMARY KEY, count INTEGER NOT NULL, lines TEXT NOT NULL
+);
+"""
+
+
+@attrs.define(eq=False)
+class JournalFile:
+    """
+    The journal of one run directory.  Safe to use from several threads at once.
+
+    Args:
+        database: Where it is kept; it stays open when the journal is closed.
+
+    Raises:
+        StorageError: the file can't be read or written.
+    """
+
+    database: Database
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _work: threading.Condition = attrs.field(init=False)
+    _settled: threading.Condition = attrs.field(init=False)
+    _waiting: list[tuple[Event, tuple[Any, ...], str]] = attrs.field(
+        factory=list[tuple[Event, tuple[Any, ...], str]], init=False
+    )
+    _count: int = attrs.field(default=0, init=False)
+    _durable: int = attrs.field(default=0, init=False)
+    _checksum: int = attrs.field(default=0, init=False)
+    _wanted: int = attrs.field(default=0, init=False)
+    _idle: bool = attrs.field(default=False, init=False)
+    _closing: bool = attrs.field(default=False, init=False)
+    _broken: BaseException | None = attrs.field(default=None, init=False)
+    _writer: threading.Thread | None = attrs.field(default=None, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._work = threading.Condition(self._lock)
+        self._settled = threading.Condition(self._lock)
+
+    # ------------------------------------------------------------------ what is there
+
+    def begin(self, header: Json) -> None:
+        """
+        Write the header of a new journal.
+        """
+        text = json.dumps(header, allow_nan=False)
+        with self.database.writing() as connection:
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute("INSERT INTO journal_header VALUES (1, ?)", (text,))
+        self._checksum = crc32(text.encode())
+
+    def header(self) -> Json:
+        """
+        The header; None when there is no journal yet.
+        """
+        text = self._header_text()
+        return None if text is None else json.loads(text)
+
+    def _header_text(self) -> str | None:
+        with self.database.reading() as connection:
+            named = "SELECT name FROM sqlite_master WHERE name = 'journal_header'"
+            if connection.execute(named).fetchone() is None:
+                return None
+            row = connection.execute("SELECT text FROM journal_header").fetchone()
+        return None if row is None else str(row[0])
+
+    def rows(self) -> Iterator[Row]:
+        """
+        The rows that are on disk, in order.  New ones are appended behind those that were read.
+
+        Raises:
+            LedgerCorrupt: one is not what was written.
+        """
+        self._checksum = crc32((self._header_text() or "").encode())
+        self._count = self._durable = 0
+        for first, count, text in self._groups():
+            lines = text.split("\n")
+            if first != self._count or count != len(lines):
+                raise self._damage(f"event {first} follows, with {len(lines)} of {count} events")
+            try:
+                for row in read_rows(lines, self._checksum):
+                    yield row
+                    self._count += 1
+            except (Damaged, ValueError, TypeError, KeyError) as error:
+                raise self._damage(str(error)) from error
+            self._checksum = int(lines[-1][:8], 16)
+        self._durable = self._count
+
+    def _groups(self) -> Iterator[tuple[int, int, str]]:
+        last, step = -1, 64
+        while True:
+            with self.database.reading() as connection:
+                found = connection.execute(
+                    "SELECT first, count, lines FROM journal WHERE first > ? ORDER BY first LIMIT ?",
+                    (last, step),
+                ).fetchall()
+            yield from found
+            if len(found) < step:
+                return
+            last = found[-1][0]
+
+    def _damage(self, reason: str) -> LedgerCorrupt:
+        return LedgerCorrupt(str(self.database.path), f"event {self._count}", reason)
+
+    # ------------------------------------------------------------------ what comes in
+
+    def check(self, call: int, value: CallValue) -> None:
+        """
+        See that what a call gave can be kept.
+
+        Raises:
+            TypeError: it is neither JSON nor a value of Headway's.
+            ValueError: it holds NaN or an infinity.
+        """
+        spell(value)
+
+    def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
+        """
+        Keep one event; it is on its way to the disk when this returns.
+
+        Raises:
+            LedgerError: an earlier one could not be written; nothing more is kept.
+        """
+        with self._lock:
+            self._check_open()
+            while len(self._waiting) >= MOST_WAITING:
+                self._settled.wait()
+                self._check_open()
+            self._waiting.append((event, answers, witness))
+            self._count += 1
+            if self._idle:
+                self._work.notify()
+            elif self._writer is None:
+                self._start()
+
+    def _check_open(self) -> None:
+        if self._broken is not None:
+            raise self._broken
+        if self._closing:
+            raise LedgerError(f"{self.database.path}: the journal was closed before this event")
+
+    def _start(self) -> None:
+        self._writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
+        self._writer.start()
+
+    def settle(self, *, urgent: bool = True) -> None:
+        """
+        Return once all that was appended before this is durable.
+
+        Args:
+            urgent: Whether the group is to be written at once, not when its time has come.
+
+        Raises:
+            LedgerError: it could not be written.
+        """
+        with self._lock:
+            mark = self._count
+            if urgent and mark > self._durable:
+                self._wanted = max(self._wanted, mark)
+                self._work.notify()
+            while self._durable < mark:
+                if self._broken is not None:
+                    raise self._broken
+                self._settled.wait()
+
+    def close(self) -> None:
+        """
+        Write what waits, and keep nothing any more; closing twice is harmless.
+
+        Raises:
+            LedgerError: it could not be written.
+        """
+        with self._lock:
+            self._closing = True
+            self._work.notify()
+            writer = self._writer
+        if writer is not None:
+            writer.join()
+        if self._broken is not None:
+            raise self._broken
+
+    # ------------------------------------------------------------------ the writer
+
+    def _write(self) -> None:
+        written = 0.0
+        while lines := self._next_group(written):
+            try:
+                self._write_group(lines)
+            except BaseException as error:  # noqa: BLE001 - it is raised where events come in
+                with self._lock:
+                    self._broken = error
+                    self._settled.notify_all()
+                return
+            written = time.monotonic()
+            with self._lock:
+                self._durable += len(lines)
+                self._settled.notify_all()
+
+    def _next_group(self, written: float) -> list[tuple[Event, tuple[Any, ...], str]]:
+        with self._lock:
+            while not self._waiting and not self._closing:
+                self._idle = True
+                self._work.wait()
+                self._idle = False
+            due = written + PACE
+            while self._wanted <= self._durable and not self._closing:
+                left = due - time.monotonic()
+                if left <= 0:
+                    break
+                self._work.wait(left)
+            group, self._waiting = self._waiting, []
+            return group
+
+    def _write_group(self, group: list[tuple[Event, tuple[Any, ...], str]]) -> None:
+        lines: list[str] = []
+        checksum = self._checksum
+        for event, answers, witness in group:
+            line, checksum = seal(spell_row(event, answers, witness), checksum)
+            lines.append(line)
+        row = (self._durable, len(lines), "\n".join(lines))
+        with self.database.writing() as connection:
+            connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
+        self._checksum = checksum

@@ -1,0 +1,126 @@
+"""
+One run directory: its lease, its database with ledger and journal, and its files.
+
+====================  ============================================================================
+``run.sqlite``        the journal, and the ledger unless another kind of ledger was chosen
+``lease.json``        who works in it
+``saved.json``        the result once the run has ended, as ``Result.load`` reads it
+====================  ============================================================================
+
+Guarantee: it opens again by itself whenever and however its owner ended.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from headway.builtins.sqlite import Database
+from headway.errors import RunDirectoryError, StorageError
+from headway.journal import JournalFile, Row
+from headway.result import Result
+from headway.rundir._header import Header
+from headway.rundir._lease import NAME as LEASE
+from headway.rundir._lease import Lease
+
+DATABASE = "run.sqlite"
+RESULT = "saved.json"
+
+_OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "config.toml")
+"""What may lie in a directory in which no run was begun yet."""
+
+
+class RunDirectory:
+    """
+    A directory that this process works in until ``close``.
+
+    Args:
+        path: The directory; it is made when there is none.
+
+    Raises:
+        RunDirectoryError: it holds something else, or another process works in it.
+        StorageError: it can't be read or written.
+        LedgerCorrupt: what it holds is not what was written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with ExitStack() as stack:
+            self._check_place()
+            self._lease = Lease(self.path)
+            stack.callback(self._lease.release)
+            self.database = Database(self.path / DATABASE)
+            stack.callback(self.database.close)
+            self.journal = JournalFile(self.database)
+            written = self.journal.header()
+            self.header = None if written is None else Header.from_json(str(path), written)
+            self._closing = stack.pop_all()
+
+    def _check_place(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            known = (self.path / DATABASE).exists()
+            others = [] if known else sorted({f.name for f in self.path.iterdir()} - {*_OURS})
+        except FileExistsError:
+            raise RunDirectoryError(
+                str(self.path), "this is a file.", "Give a directory that is new or empty."
+            ) from None
+        except OSError as error:
+            cause = error.strerror or str(error)
+            remedy = "Give a run directory that can be written to."
+            raise StorageError(str(self.path), cause, remedy) from error
+        if others:
+            raise RunDirectoryError(
+                str(self.path),
+                f"it holds no run but something else, such as {others[0]}.",
+                "Give a directory that is new or empty, or the one of a run.",
+            )
+
+    def begin(self, header: Header) -> None:
+        """
+        Write down with what the run begins.
+        """
+        self.journal.begin(header.to_json())
+        self.header = header
+
+    def rows(self) -> Iterator[Row]:
+        """
+        What has been journalled so far.
+
+        Raises:
+            LedgerCorrupt: an event is not what was written; it is named.
+        """
+        return self.journal.rows()
+
+    def ledger_path(self, name: str) -> Database | Path:
+        """
+        Where a ledger keeps its versions.
+
+        Args:
+            name: The name of its kind.
+        """
+        kind = name.rpartition(":")[2]
+        return self.database if kind == "sqlite" else self.path / f"ledger.{kind}"
+
+    def result(self) -> Result | None:
+        """
+        The result; None when the run has not ended.
+        """
+        place = self.path / RESULT
+        return Result.load(place) if place.is_file() else None
+
+    def keep(self, result: Result) -> None:
+        """
+        Keep the result of the run, which has ended.
+        """
+        result.save(self.path / RESULT)
+
+    def close(self) -> None:
+        """
+        Let others work in it; closing twice is harmless.
+        """
+        self._closing.close()
+
+
