@@ -48,9 +48,12 @@ def headway_duration_estimators() -> Mapping[str, str]:
 @hookimpl
 def headway_ledgers() -> Mapping[str, str]:
     """
-    The ledger of a library call.
+    The ledger of a library call, and that of a run directory.
     """
-    return {"memory": "headway.builtins._memory_ledger:MemoryLedger"}
+    return {
+        "memory": "headway.builtins._memory_ledger:MemoryLedger",
+        "sqlite": "headway.builtins.sqlite:SqliteLedger",
+    }
 
 
 @hookimpl
