@@ -99,6 +99,10 @@ class Result:
         commit_races: Commits lost to somebody else.
         late: Answers that came after their call was over.
         no_ops: Proposals that would have changed nothing.
+        sessions: Processes that worked on the run, one after the other.
+        repeated_calls: Paid calls that were made again, since they were in flight when a process ended.
+        durability: What the versions survive: the loss of ``power``, the end of the ``process``, or
+            ``none`` of that.
         failures: What went wrong and how often.
         ledger_log: The committed versions, oldest first.
         splits: The ids of the tasks by split: ``train``, ``held_out``, ``test``,
@@ -150,6 +154,9 @@ class Result:
     commit_races: int
     late: int
     no_ops: int
+    sessions: int
+    repeated_calls: int
+    durability: str
     failures: tuple[Failure, ...]
     ledger_log: tuple[LedgerEntry, ...]
     splits: Mapping[str, tuple[str, ...]] = attrs.field(converter=_by_word)

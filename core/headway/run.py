@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import os
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +24,7 @@ from headway.journal import Journal
 from headway.options import make_options
 from headway.registry import Registry
 from headway.result import Result
+from headway.rundir import RunDirectory
 
 if TYPE_CHECKING:  # importing it costs, and most runs need no loop
     from asyncio import AbstractEventLoop
@@ -34,6 +36,7 @@ def run(
     registry: Registry | None = None,
     observers: Iterable[Observer | str] = (),
     journal: Journal | None = None,
+    run_dir: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Result:
     """
@@ -44,13 +47,21 @@ def run(
         registry: Where names are looked up; by default the built-in parts and installed plug-ins.
         observers: Told every notice, on one thread at a time; a name is looked up.
         journal: Keeps every event, when given.
+        run_dir: A directory that keeps every event, the versions and the result.  A run that was
+            begun there is gone on with, and no call that it was paid for is made again; one that
+            has ended there is not run, and its result returned.
         options: See ``RunOptions``; the domain's ``defaults`` stand where none is given.
 
     Raises:
-        UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
+        UsageError: an option, a name or the domain's tasks can't be used, or the run directory is
+            another run's or used by another process; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
+        LedgerError: what keeps the run can't be read or written; the message names the file.
     """
-    prepared = _prepared(domain, registry, observers, journal, options)
+    prepared = _prepared(domain, registry, observers, journal, run_dir, options)
+    if prepared.result is not None:
+        prepared.give_up()
+        return prepared.result
     with catching_signals() as interrupt:
         result = finish(prepared, interrupt)
     _warn_at_end(prepared, result)
@@ -63,6 +74,7 @@ async def arun(
     registry: Registry | None = None,
     observers: Iterable[Observer | str] = (),
     journal: Journal | None = None,
+    run_dir: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Result:
     """
@@ -72,13 +84,18 @@ async def arun(
     it interrupts the run: no call begins any more, and ``CancelledError`` is raised once it ended.
 
     Raises:
-        UsageError: an option, a name or the domain's tasks can't be used; nothing was run.
+        UsageError: an option, a name or the domain's tasks can't be used, or the run directory is
+            another run's or used by another process; nothing was run.
         PluginError: a plug-in that was asked for can't be loaded.
+        LedgerError: what keeps the run can't be read or written; the message names the file.
         asyncio.CancelledError: the caller was cancelled.
     """
     from headway.drivers.awaited import on_a_thread
 
-    prepared = _prepared(domain, registry, observers, journal, options)
+    prepared = _prepared(domain, registry, observers, journal, run_dir, options)
+    if prepared.result is not None:
+        prepared.give_up()
+        return prepared.result
     interrupt = Interrupt()
     interrupt.begin()
     result = await on_a_thread(partial(finish, prepared, interrupt), interrupt)
@@ -91,21 +108,46 @@ def _prepared(
     registry: Registry | None,
     observers: Iterable[Observer | str],
     journal: Journal | None,
+    run_dir: str | os.PathLike[str] | None,
     options: Mapping[str, Any],
 ) -> Prepared:
     parts = usable_registry(registry)
     made: Domain = parts.create("domain", domain)
-    prepared = prepare(
-        made,
-        make_options(options, made.defaults),
-        registry=parts,
-        observers=observers,
-        journal=journal,
-        domain_name=domain if isinstance(domain, str) else None,
-    )
+    if run_dir is not None and journal is not None:
+        raise OptionError("journal", journal, "run_dir keeps one on disk: give one of the two.")
+    durable = {} if run_dir is None else {"ledger": "sqlite"}
+    chosen = make_options({**durable, **options}, made.defaults)
+    with working_in(run_dir) as directory:
+        prepared = prepare(
+            made,
+            chosen,
+            registry=parts,
+            observers=observers,
+            journal=journal,
+            directory=directory,
+            domain_name=domain if isinstance(domain, str) else None,
+        )
     for note in prepared.warned:
         warn_caller(note)
     return prepared
+
+
+@contextmanager
+def working_in(run_dir: str | os.PathLike[str] | None) -> Generator[RunDirectory | None]:
+    """
+    A run directory while its run is prepared; it is given up when that fails.
+
+    Raises:
+        RunDirectoryError: it holds something else, or another process works in it.
+        LedgerError: it can't be read or written.
+    """
+    directory = None if run_dir is None else RunDirectory(run_dir)
+    try:
+        yield directory
+    except BaseException:
+        if directory is not None:
+            directory.abandon()
+        raise
 
 
 def usable_registry(given: Registry | None) -> Registry:
@@ -154,13 +196,33 @@ def finish(
         durations=prepared.durations,
         interrupt=interrupt,
         home=home,
+        earlier=prepared.earlier,
     )
     try:
         DRIVE[options.driver](engine, prepared.started, drive)
     except BaseException:
         with suppress(Exception):  # what the run raised is told, not what could not be closed
             engine.bench.close()
+        with suppress(Exception):  # nor this
+            prepared.close()
         raise
     finally:
         interrupt.end()
-    return build_result(engine, prepared.recorder)
+    return _kept(prepared, build_result(engine, prepared.recorder))
+
+
+def _kept(prepared: Prepared, result: Result) -> Result:
+    """
+    The result, kept in the run directory where there is one.
+
+    Raises:
+        LedgerError: it can't be; all that it was made from has been, so that running on gives it.
+    """
+    directory = prepared.directory
+    if directory is not None:
+        try:
+            directory.journal.close()
+            directory.end(result, prepared.engine.stopped_at or 0)
+        finally:
+            prepared.close()
+    return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from typing import Literal
 
 import attrs
 
@@ -97,6 +98,8 @@ class MemoryLedger:
     Raises:
         OptionError: ``kept_bytes`` is no whole number of at least 0.
     """
+
+    durability: Literal["power", "process", "none"] = "none"
 
     def __init__(self, initial: Artifact | None = None, *, kept_bytes: int = KEPT_BYTES) -> None:
         check_count("kept_bytes", kept_bytes, 0)

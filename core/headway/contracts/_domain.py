@@ -35,6 +35,8 @@ class Domain(ABC):
             runs gather more cards for a step where a candidate is dear to measure.
         failure_score: What a measurement counts that failed for good; with None its candidate is
             discarded as unmeasured.
+        pure: Whether its calls cost nothing and may be made again at will, as a replay that asks what
+            would have been does.
         options: Every option that the constructor takes, with a one-line description.
         defaults: Options of a run that suit the domain, used where the caller gives none.
     """
@@ -45,6 +47,7 @@ class Domain(ABC):
     reward_range: tuple[float, float] = (0.0, 1.0)
     measure_price: float = 0.0
     failure_score: float | None = None
+    pure: bool = False
     options: ClassVar[Mapping[str, str]] = {}
     defaults: ClassVar[Mapping[str, Json]] = {}
 

@@ -102,6 +102,8 @@ class Engine:
         opening: The first notice.
         journal: Keeps every event, when there is one.
         validate: Whether to assert every invariant after every event.
+        events: How many events there were before one stopped the run.
+        stopped_at: The number of that event, counted from 0.
     """
 
     machine: Machine
@@ -113,6 +115,8 @@ class Engine:
     opening: RunStarted
     journal: Keeper | None = None
     validate: bool = False
+    events: int = attrs.field(default=0, init=False)
+    stopped_at: int | None = attrs.field(default=None, init=False)
 
     def handle(self, event: Event) -> list[Instruction]:
         """
@@ -120,11 +124,21 @@ class Engine:
         """
         self.lookups.answers.clear()
         out = self.machine.handle(event)
+        if self.stopped_at is None:
+            self.note_stop()
         if self.journal is not None:
             self.journal.append(event, tuple(self.lookups.answers), self.machine.witness)
         if self.validate:
             self.machine.validate()
         return out
+
+    def note_stop(self) -> None:
+        """
+        Count an event that was handled, until one has stopped the run.
+        """
+        if self.machine.stop_reason is not None:
+            self.stopped_at = self.events
+        self.events += 1
 
     def feed(self, event: Event, now: Callable[[], float] | None = None) -> list[Work]:
         """

@@ -8,11 +8,10 @@ for something else than the journal holds has diverged.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
-
-from collections.abc import Iterable
 
 from headway.contracts import Json, Snapshot, TaskBook, Ticket, Verdict, Work
 from headway.drivers._engine import Engine
@@ -137,6 +136,8 @@ class Recovery:
                 self.engine.recorder(instruction.notice)
         self._check(row)
         self._read += 1
+        if self.engine.stopped_at is None:
+            self.engine.note_stop()
         return work
 
     def _check(self, row: Row) -> None:

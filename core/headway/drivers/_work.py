@@ -157,7 +157,7 @@ class Workbench:
                 raw = self.bridge.wait(self._raw[kind](call))
             else:
                 raw = self._executed(call)
-            value = self._finish[kind](call, raw)
+            value = self._kept(call, self._finish[kind](call, raw))
         except FAILURES as error:  # user code may raise anything; it is contained
             return self._failed(call, error, now, meter)
         except KeyboardInterrupt:
@@ -198,7 +198,8 @@ class Workbench:
         meter: Meter = []
         METER.set(meter)
         try:
-            value = self._finish[call.kind](call, await self._raw[call.kind](call))
+            raw = await self._raw[call.kind](call)
+            value = self._kept(call, self._finish[call.kind](call, raw))
         except FAILURES as error:
             return self._failed(call, error, now, meter)
         finally:
@@ -216,6 +217,18 @@ class Workbench:
         asked = None if invalid or of is not error else retry_after(error)
         fault = Fault.of(where, of, task)
         return Failed(now(), call.id, fault, invalid, read_meter(meter), asked)
+
+    def _kept(self, call: Call, value: CallValue) -> CallValue:
+        """
+        The value, which the journal can keep: here a fault in it is the call's own.
+        """
+        if self.journal is not None:
+            try:
+                self.journal.check(value)
+            except (TypeError, ValueError, RecursionError) as error:
+                message = f"{call.kind} gave what can't be journalled: {error}; give JSON values"
+                raise InvalidValue(message) from error
+        return value
 
     # ------------------------------------------------------- what user code gives, unchecked
 

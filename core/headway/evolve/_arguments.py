@@ -5,6 +5,7 @@ What ``evolve`` and its kin take: one list for the type checkers, one for those 
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, TypedDict
@@ -43,6 +44,7 @@ FRONT: Mapping[str, Any] = MappingProxyType(
         "on_round": None,
         "observers": (),
         "registry": None,
+        "run_dir": None,
     }
 )
 """What only the entry points know, with the defaults."""
@@ -131,6 +133,7 @@ class EvolveArguments(TypedDict, total=False):
     on_round: Callable[[SweepDone], None] | None
     observers: Iterable[Observer | str]
     registry: Registry | None
+    run_dir: str | os.PathLike[str] | None
 
 
 def run_defaults() -> dict[str, Any]:

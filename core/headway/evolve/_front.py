@@ -80,12 +80,22 @@ async def aevolve(
     """
     made = plan(tasks, reward, options)
     return await arun(
-        made.program, registry=made.registry, observers=made.observers, **made.options
+        made.program,
+        registry=made.registry,
+        observers=made.observers,
+        run_dir=made.run_dir,
+        **made.options,
     )
 
 
 def _run(made: Plan) -> Result:
-    return run(made.program, registry=made.registry, observers=made.observers, **made.options)
+    return run(
+        made.program,
+        registry=made.registry,
+        observers=made.observers,
+        run_dir=made.run_dir,
+        **made.options,
+    )
 
 
 # Type checkers read the keywords above; whoever looks at the function sees every one by name.

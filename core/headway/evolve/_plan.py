@@ -5,6 +5,7 @@ From the keywords of ``evolve`` to a program and the options of a run.
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
@@ -47,6 +48,7 @@ class Plan:
     options: Mapping[str, Any]
     registry: Registry
     observers: tuple[Observer | str, ...]
+    run_dir: str | os.PathLike[str] | None
 
 
 def plan(tasks: Iterable[Any], reward: Callable[..., Any], given: Mapping[str, Any]) -> Plan:
@@ -75,6 +77,7 @@ def plan(tasks: Iterable[Any], reward: Callable[..., Any], given: Mapping[str, A
         options=options,
         registry=registry,
         observers=observers,
+        run_dir=given.get("run_dir"),
     )
 
 

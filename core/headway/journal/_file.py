@@ -41,6 +41,9 @@ CREATE TABLE IF NOT EXISTS journal_header (
 CREATE TABLE IF NOT EXISTS journal (
     first INTEGER PRIMARY KEY, count INTEGER NOT NULL, lines TEXT NOT NULL
 );
+CREATE TABLE IF NOT EXISTS journal_end (
+    id INTEGER PRIMARY KEY CHECK (id = 1), reason TEXT NOT NULL, event INTEGER NOT NULL
+)
 """
 
 
@@ -126,6 +129,47 @@ class JournalFile:
             self._checksum = int(lines[-1][:8], 16)
         self._durable = self._count
 
+    @property
+    def is_empty(self) -> bool:
+        """
+        Whether no event was ever made durable.
+        """
+        with self.database.reading() as connection:
+            return connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is None
+
+    def ended(self) -> tuple[str, int] | None:
+        """
+        Why the run was stopped and by which event; None when it did not end.
+        """
+        with self.database.reading() as connection:
+            row = connection.execute("SELECT reason, event FROM journal_end").fetchone()
+        return None if row is None else (str(row[0]), int(row[1]))
+
+    def end(self, reason: str, event: int) -> None:
+        """
+        Note that the run has ended.
+
+        Args:
+            reason: Why it was stopped.
+            event: The event that stopped it.
+        """
+        with self.database.writing() as connection:
+            connection.execute("REPLACE INTO journal_end VALUES (1, ?, ?)", (reason, event))
+
+    def cut(self, event: int) -> None:
+        """
+        Let go of an event and of all that came after it, and of the end.
+        """
+        with self.database.writing() as connection:
+            connection.execute("DELETE FROM journal_end")
+            connection.execute("DELETE FROM journal WHERE first >= ?", (event,))
+            last = "SELECT first, count, lines FROM journal ORDER BY first DESC LIMIT 1"
+            for first, count, text in connection.execute(last).fetchall():
+                if first + count > event:
+                    kept = text.split("\n")[: event - first]
+                    change = "UPDATE journal SET count = ?, lines = ? WHERE first = ?"
+                    connection.execute(change, (len(kept), "\n".join(kept), first))
+
     def _groups(self) -> Iterator[tuple[int, int, str]]:
         last, step = -1, 64
         while True:
@@ -144,7 +188,7 @@ class JournalFile:
 
     # ------------------------------------------------------------------ what comes in
 
-    def check(self, call: int, value: CallValue) -> None:
+    def check(self, value: CallValue) -> None:
         """
         See that what a call gave can be kept.
 

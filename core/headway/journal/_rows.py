@@ -36,7 +36,7 @@ class Keeper(Protocol):
     What keeps a run's events; a keeper that is on disk acknowledges them in groups.
     """
 
-    def check(self, call: int, value: CallValue) -> None:
+    def check(self, value: CallValue) -> None:
         """
         Look at what a call gave before the machine takes it.
 
@@ -67,7 +67,7 @@ class Journal:
 
     rows: list[Row] = attrs.field(factory=list[Row])
 
-    def check(self, call: int, value: CallValue) -> None:
+    def check(self, value: CallValue) -> None:
         """
         Nothing to look at: what is in memory is kept as it is.
         """
@@ -120,7 +120,7 @@ def replay(
             for impossible, or comes out another than it was; the event's number is named.
     """
     number = -1
-    for number, row in enumerate(rows):  # noqa: B007 - counted also beyond the loop
+    for number, row in enumerate(rows):
         lookups.load(row.answers)
         try:
             out = machine.handle(row.event)

@@ -25,6 +25,7 @@ from headway.contracts import (
     Ticket,
     Verdict,
     Work,
+    canonical_json,
 )
 from headway.errors import ReplayDivergence
 from headway.keyed import keyed_rng
@@ -123,6 +124,12 @@ class PluginLookups:
             self._contain("aggregator", error)
         if type(work) is not Work:
             self._refuse("aggregator", f"select returned {work!r}, not Work")
+        try:
+            canonical_json([work.payload, work.parent and work.parent.digest])
+        except (TypeError, ValueError, RecursionError) as error:
+            self._refuse(
+                "aggregator", f"select returned a parent or payload that is no JSON: {error}"
+            )
         return self._keep(work)
 
     def pick(self, book: TaskBook) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from headway.builtins.sqlite import Database
@@ -27,6 +27,9 @@ from headway.rundir._lease import Lease
 
 DATABASE = "run.sqlite"
 RESULT = "saved.json"
+
+TAKEN_BACK = ("interrupted", "error")
+"""Stop reasons of runs that may be gone on with: they did not end by themselves."""
 
 _OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "config.toml")
 """What may lie in a directory in which no run was begun yet."""
@@ -47,6 +50,7 @@ class RunDirectory:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self._made = not self.path.exists()
         with ExitStack() as stack:
             self._check_place()
             self._lease = Lease(self.path)
@@ -111,16 +115,39 @@ class RunDirectory:
         place = self.path / RESULT
         return Result.load(place) if place.is_file() else None
 
-    def keep(self, result: Result) -> None:
+    def end(self, result: Result, event: int) -> None:
         """
         Keep the result of the run, which has ended.
+
+        Args:
+            result: The result.
+            event: The number of the event that stopped the run.
         """
         result.save(self.path / RESULT)
+        self.journal.end(result.stop_reason, event)
+
+    def reopen(self) -> None:
+        """
+        Take back the end of a run that was interrupted or could not go on, so that it may now.
+        """
+        ended = self.journal.ended()
+        if ended is not None and ended[0] in TAKEN_BACK:
+            (self.path / RESULT).unlink(missing_ok=True)
+            self.journal.cut(ended[1])
+
+    def abandon(self) -> None:
+        """
+        Close it; what was made for a run that then could not begin is removed.
+        """
+        self.close()
+        if self.header is None and self._made:
+            for name in (*_OURS, RESULT):
+                (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):  # somebody else has put something there
+                self.path.rmdir()
 
     def close(self) -> None:
         """
         Let others work in it; closing twice is harmless.
         """
         self._closing.close()
-
-

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 import attrs
 
-from headway import __version__
 from headway.contracts import Json
 from headway.errors import RunDirectoryError
 from headway.journal import Blueprint
+from headway.registry import running_version
 
 FORMAT = 1
 """The number of the format in which headers are written."""
@@ -57,7 +57,7 @@ class Header:
 
     run: str
     plan: Plan
-    headway: str = __version__
+    headway: str = attrs.field(factory=running_version)
     pure: bool = False
 
     @classmethod
@@ -96,9 +96,13 @@ class Header:
             if getattr(mine, what) != getattr(plan, what):
                 named = "tasks" if what == "tasks" else "initial state"
                 raise RunDirectoryError(path, f"its run was begun with another {named}.", _REMEDY)
-        changed = [kind for kind, choice in mine.choices.items() if plan.choices.get(kind) != choice]
+        changed = [
+            kind for kind, choice in mine.choices.items() if plan.choices.get(kind) != choice
+        ]
         told = (f"{mine.choices[kind]}, now {plan.choices.get(kind)}" for kind in changed)
-        return tuple(f"the run was begun with the {k} {t}" for k, t in zip(changed, told, strict=True))
+        return tuple(
+            f"the run was begun with the {k} {t}" for k, t in zip(changed, told, strict=True)
+        )
 
     def to_json(self) -> dict[str, Json]:
         """
@@ -122,7 +126,7 @@ class Header:
             raise RunDirectoryError(
                 path,
                 f"Headway {written['headway']} wrote it, in format {written['format']!r}; "
-                f"this is {__version__}, which reads format {FORMAT}.",
+                f"this is {running_version()}, which reads format {FORMAT}.",
                 "Upgrade Headway: python -m pip install --upgrade headway.",
             )
         plan = dict(written["plan"])

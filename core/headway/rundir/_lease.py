@@ -42,13 +42,7 @@ class Lease:
         except OSError as error:
             raise _trouble(self._path, error) from error
         try:
-            if not _lock(self._file):
-                raise RunDirectoryError(
-                    str(directory),
-                    f"{self._owner()} works in it.",
-                    "Wait until it has ended, or give another run directory.",
-                )
-            self._sign()
+            self._take(directory, self._file)
         except OSError as error:
             self.release()
             raise _trouble(self._path, error) from error
@@ -56,19 +50,22 @@ class Lease:
             self.release()
             raise
 
+    def _take(self, directory: Path, file: IO[str]) -> None:
+        if not _lock(file):
+            owner = f"{self._owner()} works in it."
+            remedy = "Wait until it has ended, or give another run directory."
+            raise RunDirectoryError(str(directory), owner, remedy)
+        signed = {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot()}
+        file.truncate(0)
+        file.write(json.dumps(signed) + "\n")
+        file.flush()
+
     def _owner(self) -> str:
         try:
             told: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
             return f"process {told['pid']} on {told['host']}"
         except (OSError, ValueError, TypeError, KeyError):  # it is just being written
             return "another process"
-
-    def _sign(self) -> None:
-        assert self._file is not None  # noqa: S101 - it was opened above
-        self._file.truncate(0)
-        signed = {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot()}
-        self._file.write(json.dumps(signed) + "\n")
-        self._file.flush()
 
     def release(self) -> None:
         """

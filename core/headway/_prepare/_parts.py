@@ -1,0 +1,158 @@
+"""
+Looking up the plug-ins of a run, and making them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from headway._checks import check_number
+from headway.contracts import Artifact, Domain, Splits
+from headway.options import DECISIONS, PARTS, TUNING, RunOptions
+from headway.registry import Choice, Registry
+from headway.rundir import RunDirectory
+
+
+@attrs.frozen(kw_only=True)
+class Parts:
+    """
+    The plug-ins of one run.
+    """
+
+    aggregator: Any
+    policy: Any
+    sampler: Any
+    estimator: Any
+    executor: Any
+    ledger: Any
+    acceptance: Any
+    choices: Mapping[str, str]
+    names: Mapping[str, str]
+    distributions: tuple[str, ...]
+    idle: tuple[str, ...]
+
+    @classmethod
+    def look_up(
+        cls,
+        registry: Registry,
+        options: RunOptions,
+        initial: Artifact,
+        domain: Choice,
+        gather: int,
+        directory: RunDirectory | None,
+    ) -> Parts:
+        registry.freeze()
+        made: dict[str, Any] = {}
+        choices: dict[str, str] = {"domain": str(domain)}
+        names: dict[str, str] = {}
+        distributions = [domain.distribution]
+        tuning = _Tuning(registry, options, gather)
+        aggregator = tuning.aggregator()
+        for option, kind in PARTS.items():
+            if option in DECISIONS and option not in tuning.decisions:
+                continue
+            spec, more = _spec(option, options, initial, registry, directory)
+            choice = registry.describe(kind, spec)
+            choices[kind] = str(choice)
+            names["commit" if kind == "ledger" else kind] = choice.name
+            distributions.append(choice.distribution)
+            if option != "aggregator" and option not in DECISIONS:
+                made[option] = registry.create(kind, spec, **more)
+        return cls(
+            **made,
+            aggregator=aggregator,
+            acceptance=tuning.decisions.get("acceptance"),
+            choices=choices,
+            names=names,
+            distributions=tuple(d for d in distributions if d),
+            idle=tuning.idle(choices["aggregator"]),
+        )
+
+
+@attrs.define(eq=False)
+class _Tuning:
+    """
+    Makes the aggregator and its decisions, and hands each the options that its factory takes.
+
+    An option that was left at its default is handed to nobody, so that a factory's own stands.
+
+    Args:
+        registry: Where names are looked up.
+        options: The run's.
+        gather: The batch size where none was given.
+    """
+
+    registry: Registry
+    options: RunOptions
+    gather: int
+    decisions: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
+    _taken: set[str] = attrs.field(factory=set[str], init=False)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        fields = attrs.fields_dict(RunOptions)
+        held = {name: getattr(self.options, name) for name in (*TUNING, *DECISIONS)}
+        return {name: value for name, value in held.items() if value != fields[name].default}
+
+    def _make(self, kind: str, spec: object, **more: Any) -> Any:
+        known = self.registry.options_of(kind, spec)
+        given = {n: v for n, v in self._given.items() if n in known and n in TUNING}
+        self._taken |= {*given, *more}
+        if self.gather > 1 and "batch_size" in known:
+            given.setdefault("batch_size", self.gather)
+        return self.registry.create(kind, spec, **given, **more)
+
+    def aggregator(self) -> Any:
+        spec = self.options.aggregator
+        known = self.registry.options_of("aggregator", spec)
+        for option in DECISIONS:
+            if option in known:
+                self.decisions[option] = self._make(PARTS[option], getattr(self.options, option))
+        return self._make("aggregator", spec, **self.decisions)
+
+    def idle(self, aggregator: str) -> tuple[str, ...]:
+        """
+        What to say about options that were set and that nobody takes.
+        """
+        return tuple(
+            f"{name}={value} has no meaning for the aggregator {aggregator} and is ignored"
+            for name, value in self._given.items()
+            if name not in self._taken
+        )
+
+
+def gathered(domain: Domain, splits: Splits, options: RunOptions) -> int:
+    """
+    How many cards async mode gathers for a step unless it is told: as many as a candidate costs
+    rollouts, and at most two for each worker, since it waits for one round of rollouts at most.
+    """
+    price: float = domain.measure_price
+    check_number("measure_price", price, least=0, below=math.inf)
+    if options.mode == "sync":
+        return 1
+    return max(1, min(math.ceil(price * len(splits.held_out)), 2 * options.n_workers))
+
+
+def _spec(
+    option: str,
+    options: RunOptions,
+    initial: Artifact,
+    registry: Registry,
+    directory: RunDirectory | None,
+) -> tuple[Any, dict[str, Any]]:
+    """
+    What stands for a part, and what it is made with.
+    """
+    spec: Any = getattr(options, option)
+    if option == "sampler" and options.parallel is not None and options.mode == "sync":
+        return options.parallel, {"window": options.window}
+    if option != "ledger" or not isinstance(spec, str):
+        return spec, {}
+    known = registry.options_of("ledger", spec)
+    kept = directory is not None and "path" in known
+    place = {"path": directory.ledger_path(spec)} if directory is not None and kept else {}
+    return spec, {"initial": initial, **place}

@@ -1,0 +1,123 @@
+"""
+What a run directory adds to a run: with what it is begun, or where it goes on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from headway._prepare._parts import Parts
+from headway.contracts import Artifact, Domain, Splits, Task, content_digest
+from headway.drivers import Earlier, ResumedLookups
+from headway.errors import OptionError
+from headway.journal import Blueprint, Keeper
+from headway.machine import Lookups
+from headway.options import PARTS, RunOptions
+from headway.result import Result
+from headway.rundir import Header, Plan, RunDirectory
+
+
+@attrs.frozen(kw_only=True)
+class Course:
+    """
+    How a run goes on from what there is.
+
+    Args:
+        blueprint: What its machine is built from.
+        lookups: The machine's look-ups.
+        journal: What keeps its events, if anything does.
+        earlier: What an earlier process journalled.
+        told: What is to be said about that.
+        result: The result, when the run has ended.
+    """
+
+    blueprint: Blueprint
+    lookups: Lookups
+    journal: Keeper | None = None
+    earlier: Earlier | None = None
+    told: tuple[str, ...] = ()
+    result: Result | None = None
+
+
+def course(directory: RunDirectory, plan: Plan, lookups: Lookups, *, pure: bool) -> Course:
+    """
+    Begin the run of a directory, or go on with it.
+
+    Raises:
+        RunDirectoryError: its run was begun with something else.
+        LedgerError: it can't be read or written.
+    """
+    header = directory.header
+    if header is None:
+        header = Header.new(plan, pure=pure)
+        directory.begin(header)
+    told = header.check(str(directory.path), plan)
+    directory.reopen()
+    blueprint = header.plan.blueprint
+    if directory.journal.is_empty:
+        return Course(blueprint=blueprint, lookups=lookups, journal=directory.journal)
+    resumed = ResumedLookups(lookups)
+    return Course(
+        blueprint=blueprint,
+        lookups=resumed,
+        journal=directory.journal,
+        result=directory.result(),
+        earlier=Earlier(rows=directory.rows(), lookups=resumed),
+        told=(*told, f"goes on with the run in {directory.path}"),
+    )
+
+
+def make_plan(
+    domain: Domain,
+    options: RunOptions,
+    parts: Parts,
+    splits: Splits,
+    initial: Artifact,
+    blueprint: Blueprint,
+    notes: tuple[str, ...],
+) -> Plan:
+    """
+    With what a run is begun.
+
+    Raises:
+        OptionError: its ledger keeps nothing that survives the process.
+    """
+    if getattr(parts.ledger, "durability", "none") == "none":
+        remedy = "It survives no process, so no run directory can go on with it: give sqlite."
+        raise OptionError("ledger", parts.names["commit"], remedy)
+    return Plan(
+        name=domain.name,
+        options={
+            field.name: _plain(field.name, getattr(options, field.name), parts)
+            for field in attrs.fields(RunOptions)
+            if field.name != "validate"
+        },
+        choices=parts.choices,
+        tasks=_tasks_digest(splits),
+        initial=initial.digest,
+        blueprint=blueprint,
+        notes=notes,
+    )
+
+
+def _plain(option: str, value: Any, parts: Parts) -> Any:
+    if option in PARTS:
+        kind = PARTS[option]
+        return parts.names.get("commit" if kind == "ledger" else kind, str(value))
+    if option == "durations" and value is not None:
+        return {kind: str(law) for kind, law in value.items()}
+    return value
+
+
+def _tasks_digest(splits: Splits) -> str:
+    held = {field.name: getattr(splits, field.name) for field in attrs.fields(Splits)}
+    return content_digest({name: [_task(task) for task in tasks] for name, tasks in held.items()})
+
+
+def _task(task: Task) -> list[str]:
+    try:
+        return [task.id, content_digest(task.data)]
+    except (TypeError, ValueError):  # what is no JSON value is told apart by its id alone
+        return [task.id, ""]
