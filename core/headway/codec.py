@@ -37,7 +37,7 @@ def encode(value: Any) -> Json:
     Raises:
         TypeError: it holds something that is neither JSON nor one of Headway's values.
     """
-    write = _WRITERS.get(_kind(value))
+    write = _WRITERS.get(type(value))
     return _encode_object(value) if write is None else write(value)
 
 
@@ -50,8 +50,29 @@ def _same(value: Any) -> Json:
 
 
 def _encode_dict(value: Any) -> Json:
-    plain = {key: encode(item) for key, item in value.items()}
+    plain = {_checked_key(key): encode(item) for key, item in value.items()}
     return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
+
+
+def _checked_key(key: object) -> str:
+    if type(key) is not str:
+        message = (
+            f"{key!r} is the key of a dict, and can't be journalled: JSON has only texts there"
+        )
+        raise TypeError(message)
+    return key
+
+
+def is_plain(value: Any) -> bool:
+    """
+    Whether ``encode`` would give just this value; False only says that it is to be asked.
+    """
+    if type(value) is not dict:
+        return type(value) in _LEAVES
+    for key, item in value.items():
+        if type(item) not in _LEAVES or type(key) is not str or key.startswith(_MARK):
+            return False
+    return True
 
 
 def _encode_object(value: Any) -> Json:
@@ -66,8 +87,10 @@ def _encode_object(value: Any) -> Json:
     return {_MARK: kind.__name__, **fields}
 
 
+_LEAVES = frozenset({type(None), bool, int, float, str})
+
 _WRITERS: dict[type, Callable[[Any], Json]] = {
-    **dict.fromkeys((type(None), bool, int, float, str), _same),
+    **dict.fromkeys(_LEAVES, _same),
     tuple: lambda value: {"$t": [encode(item) for item in value]},
     list: lambda value: [encode(item) for item in value],
     dict: _encode_dict,

@@ -127,8 +127,8 @@ def _prepared(
             directory=directory,
             domain_name=domain if isinstance(domain, str) else None,
         )
-    for note in prepared.warned:
-        warn_caller(note)
+        for note in prepared.warned:
+            warn_caller(note)  # where warnings are errors, nothing is run
     return prepared
 
 

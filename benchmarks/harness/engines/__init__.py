@@ -25,6 +25,7 @@ class Engine:
 
 ENGINES = {
     "headway": Engine(),
+    "journalled": Engine(),
     "bare": Engine(),
     "agentdescent": Engine(drivers=("threads",), peer=True),
 }

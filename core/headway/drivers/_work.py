@@ -224,7 +224,7 @@ class Workbench:
         """
         if self.journal is not None:
             try:
-                self.journal.check(value)
+                self.journal.spell(call.id, value)
             except (TypeError, ValueError, RecursionError) as error:
                 message = f"{call.kind} gave what can't be journalled: {error}; give JSON values"
                 raise InvalidValue(message) from error

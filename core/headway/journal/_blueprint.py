@@ -85,5 +85,6 @@ class Blueprint:
         Raises:
             TypeError: an option is missing or unknown to this version.
         """
-        options = {name: decode(value) for name, value in written["config"].items()}
-        return cls(**{**written, "config": MachineConfig(**options)})
+        held: dict[str, Any] = dict(written)
+        options = {name: decode(value) for name, value in held.pop("config").items()}
+        return cls(config=MachineConfig(**options), **held)

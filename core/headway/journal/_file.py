@@ -22,13 +22,13 @@ import attrs
 from headway.contracts import Json
 from headway.errors import LedgerCorrupt, LedgerError
 from headway.journal._rows import Row
-from headway.journal._spelling import Damaged, read_rows, seal, spell, spell_row
-from headway.machine import CallValue, Event
+from headway.journal._spelling import Damaged, read_rows, seal, spell_row, spell_value
+from headway.machine import CallValue, Done, Event
 
 if TYPE_CHECKING:
     from headway.builtins.sqlite import Database
 
-PACE = 0.004
+PACE = 0.01
 """Seconds between two groups, unless somebody waits for one; what a crash may cost in results."""
 
 MOST_WAITING = 20_000
@@ -66,6 +66,7 @@ class JournalFile:
     _waiting: list[tuple[Event, tuple[Any, ...], str]] = attrs.field(
         factory=list[tuple[Event, tuple[Any, ...], str]], init=False
     )
+    _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _count: int = attrs.field(default=0, init=False)
     _durable: int = attrs.field(default=0, init=False)
     _checksum: int = attrs.field(default=0, init=False)
@@ -188,15 +189,15 @@ class JournalFile:
 
     # ------------------------------------------------------------------ what comes in
 
-    def check(self, value: CallValue) -> None:
+    def spell(self, call: int, value: CallValue) -> None:
         """
-        See that what a call gave can be kept.
+        Spell what a call gave, on the thread that made it; it is kept once its event comes in.
 
         Raises:
             TypeError: it is neither JSON nor a value of Headway's.
             ValueError: it holds NaN or an infinity.
         """
-        spell(value)
+        self._spelled[call] = spell_value(value)
 
     def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
         """
@@ -299,7 +300,8 @@ class JournalFile:
         lines: list[str] = []
         checksum = self._checksum
         for event, answers, witness in group:
-            line, checksum = seal(spell_row(event, answers, witness), checksum)
+            value = self._spelled.pop(event.call, None) if isinstance(event, Done) else None
+            line, checksum = seal(spell_row(event, answers, witness, value), checksum)
             lines.append(line)
         row = (self._durable, len(lines), "\n".join(lines))
         with self.database.writing() as connection:

@@ -36,7 +36,7 @@ class Keeper(Protocol):
     What keeps a run's events; a keeper that is on disk acknowledges them in groups.
     """
 
-    def check(self, value: CallValue) -> None:
+    def spell(self, call: int, value: CallValue) -> None:
         """
         Look at what a call gave before the machine takes it.
 
@@ -67,7 +67,7 @@ class Journal:
 
     rows: list[Row] = attrs.field(factory=list[Row])
 
-    def check(self, value: CallValue) -> None:
+    def spell(self, call: int, value: CallValue) -> None:
         """
         Nothing to look at: what is in memory is kept as it is.
         """

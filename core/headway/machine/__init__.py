@@ -42,7 +42,7 @@ from headway.machine._instructions import (
     Run,
     StepStart,
 )
-from headway.machine._lookups import Lookups, PluginLookups, RecordedLookups
+from headway.machine._lookups import PLAIN, Lookups, PluginLookups, RecordedLookups
 from headway.machine._machine import Machine
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._scoring import Score
@@ -52,6 +52,7 @@ from headway.machine._tally import FaultCount, Statistics
 __all__ = [
     "BEARABLE",
     "FINAL_DRAW",
+    "PLAIN",
     "Abandon",
     "Abort",
     "Budget",

@@ -18,7 +18,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from headway.builtins.sqlite import Database
-from headway.errors import RunDirectoryError, StorageError
+from headway.errors import LedgerError, RunDirectoryError, StorageError
 from headway.journal import JournalFile, Row
 from headway.result import Result
 from headway.rundir._header import Header
@@ -60,7 +60,12 @@ class RunDirectory:
             self.journal = JournalFile(self.database)
             written = self.journal.header()
             self.header = None if written is None else Header.from_json(str(path), written)
+            stack.callback(self._close_journal)
             self._closing = stack.pop_all()
+
+    def _close_journal(self) -> None:
+        with suppress(LedgerError):  # whoever appended or settled was told
+            self.journal.close()
 
     def _check_place(self) -> None:
         try:
