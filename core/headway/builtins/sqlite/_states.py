@@ -223,15 +223,11 @@ def _parts(value: Json, text: str) -> Mapping[str, Part] | None:
     With a number for a name, or half of a surrogate pair, it need not; such a state can be read
     back, but nothing can be put together from it.
     """
-    if not isinstance(value, dict):
+    if not isinstance(cast("object", value), dict):
         return None
-    state = cast(dict[Any, Json], value)
     again = json.loads(text)
-    return (
-        _all_parts(state)
-        if again.keys() == state.keys() and canonical_json(again) == text
-        else None
-    )
+    same = again.keys() == value.keys() and canonical_json(again) == text
+    return _all_parts(value) if same else None
 
 
 def _all_parts(value: dict[str, Json]) -> Mapping[str, Part]:
