@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS ledger_state (
 LONGEST_CHAIN = 64
 """After so many differences a state is written whole."""
 
-_COMPRESSED_FROM = 1024
+_COMPRESSED_FROM = 4096
 """Bytes from which on a text is worth compressing."""
 
 _SET, _DROP = "set", "drop"
@@ -200,20 +200,20 @@ def _difference(before: Stored, value: Json) -> tuple[str, Mapping[str, Part]] |
     there = before.parts
     if there is None or not isinstance(cast("object", value), dict):
         return None
-    changed: dict[str, Part] = {}
-    for name, item in value.items():
-        part = _part(item)
-        if there.get(name) != part:
-            changed[name] = part
-    gone = sorted(there.keys() - value.keys())
+    # Most parts are the very same texts, and a commit's time is the time of this loop.
+    others = [name for name, item in value.items() if there.get(name) is not item]
+    parts = {name: _part(value[name]) for name in others}
+    changed = {name: part for name, part in parts.items() if there.get(name) != part}
+    kept = len(value) - sum(name not in there for name in changed)
+    gone = sorted(there.keys() - value.keys()) if kept < len(there) else []
     text = canonical_json({_DROP: gone, _SET: {name: value[name] for name in changed}})
     again = json.loads(text)
     if again[_SET].keys() != changed.keys() or canonical_json(again) != text:
         return None
-    parts = {**there, **changed}
+    now = {**there, **changed}
     for name in gone:
-        del parts[name]
-    return text, parts
+        del now[name]
+    return text, now
 
 
 def _parts(value: Json, text: str) -> Mapping[str, Part] | None:
