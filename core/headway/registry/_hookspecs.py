@@ -89,7 +89,7 @@ def headway_ledgers() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("ledger")
-    ('memory', 'paper')
+    ('memory', 'paper', 'sqlite')
     """
 
 

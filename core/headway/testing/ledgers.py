@@ -249,18 +249,20 @@ class LedgerContract:
 
     def test_values_that_are_alike_are_told_apart(self, make: Make) -> None:
         """
-        1, 1.0 and true are three values, at the top and below a name.
+        1, 1.0 and true are three values, and null is not the absence of a name.
         """
-        for states in (
-            [{"a": value, "b": ["same"]} for value in ALIKE],
-            [{"a": [v]} for v in ALIKE],
-        ):
-            with closing(make(Artifact({}))) as ledger:
-                for version, state in enumerate(states):
-                    commit(ledger, version, state, key=f"k{version}")
-                found = [spelled(ledger.snapshot("dev", n + 1)) for n in range(len(states))]
+        rest = {"rest.md": "x" * 5_000}  # so that a ledger may find it worth while to keep changes
+        changed = [{**rest, "a": value} for value in ALIKE]
+        come_and_gone = [state for value in ALIKE for state in ({**rest, "b": value}, rest)]
+        within = [{**rest, "a": [value]} for value in ALIKE]
+        states = [rest, *changed, *come_and_gone, *within, *ALIKE]
+        found: list[str] = []
+        with closing(make(Artifact(rest))) as ledger:
+            for version, state in enumerate(states):
+                commit(ledger, version, state, key=f"k{version}")
+                found.append(spelled(ledger.snapshot("dev", version)))
 
-            assert [canonical_json(state) for state in states] == found
+        assert [canonical_json(state) for state in (rest, *states[:-1])] == found
 
     def test_an_earlier_version_can_be_read(self, ledger: Ledger) -> None:
         """

@@ -200,8 +200,9 @@ def _difference(before: Stored, value: Json) -> tuple[str, Mapping[str, Part]] |
     there = before.parts
     if there is None or not isinstance(cast("object", value), dict):
         return None
-    # Most parts are the very same texts, and a commit's time is the time of this loop.
-    others = [name for name, item in value.items() if there.get(name) is not item]
+    # Most parts are the very same texts, and a commit's time is the time of this loop.  A part is
+    # never ``there`` itself, which stands for a name that is not there: None could be a new part.
+    others = [name for name, item in value.items() if there.get(name, there) is not item]
     parts = {name: _part(value[name]) for name in others}
     changed = {name: part for name, part in parts.items() if there.get(name) != part}
     kept = len(value) - sum(name not in there for name in changed)
