@@ -453,8 +453,44 @@ def test_where_the_log_can_grow_no_more_the_head_stays(path):
         assert Snapshot(int(told), Artifact("room")) == ledger.snapshot()
 
 
+NO_ROOM = """
+import resource, signal, sys
+from headway.builtins.sqlite import SqliteLedger
+from headway.contracts import Artifact
+from headway.errors import StorageError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+ledger = SqliteLedger(sys.argv[1])
+version = ledger.snapshot().version
+try:
+    ledger.commit(version, Artifact({}), key="k", message="")
+except StorageError:
+    print(version)
+"""
+
+
+@POSIX
+@pytest.mark.parametrize("left", ["nothing", "log", "log and index"])
+def test_where_nothing_can_be_made_the_head_can_be_read(path, left, committers):
+    """
+    On a disk without room for SQLite's index of its log; with room again, it goes on.
+    """
+    made(path, 3)
+    acknowledged = 3 if left == "nothing" else committers.killed_after(path, 20)
+    if left == "log":
+        Path(f"{path}-shm").unlink()
+    told = started(NO_ROOM, path).communicate()[0]
+    with closing(SqliteLedger(path)) as ledger:
+        version = ledger.snapshot().version
+
+        assert Committed(version + 1) == commit(ledger, version, {}, "k")
+    assert [str(version)] == told.split()
+    assert version >= acknowledged
+
+
 READER = """
-import json, os, sys
+import os, sys
 from headway.builtins.sqlite import SqliteLedger
 from headway.contracts import Artifact
 from headway.errors import StorageError
@@ -777,6 +813,15 @@ def test_a_database_is_its_owners(path):
     database.close()
     with pytest.raises(LedgerClosedError, match=r"ledger\.db was closed"), database.reading():
         pass
+
+
+def test_every_commit_is_flushed(path):
+    """
+    SQLite's setting for that, and for the log that makes one flush enough.
+    """
+    with closing(Database(path)) as database, database.reading() as connection:
+        assert (2,) == connection.execute("PRAGMA synchronous").fetchone()  # FULL
+        assert ("wal",) == connection.execute("PRAGMA journal_mode").fetchone()
 
 
 def test_a_transaction_that_raises_leaves_nothing(path):

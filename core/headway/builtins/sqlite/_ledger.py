@@ -279,7 +279,7 @@ class SqliteLedger:
         Refuse every later call; closing twice is harmless.
         """
         self._closed = True
-        self._heads.clear()
+        self._heads = {}  # not cleared: another thread may be looking through it
         if self._owner:
             self._database.close()
 
