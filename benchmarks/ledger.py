@@ -179,9 +179,9 @@ class Measuring:
         )
         self.results = []
 
-    def repeated(self, function, **fields):
+    def repeated(self, function, repeat, **fields):
         fields |= {"ledger": self.asked.ledger, "folder": self.folder}
-        found = [call(f"ledger:{function}", **fields) for _ in range(self.asked.repeat)]
+        found = [call(f"ledger:{function}", **fields) for _ in range(repeat)]
         self.results += [{"what": function, **fields, **one} for one in found]
         return found
 
@@ -192,7 +192,7 @@ class Measuring:
         self.table.row(what=what, ms=ms, at_most=at_most, missed=told, **(blank | more))
 
     def commits(self, files):
-        found = self.repeated("commits", files=files, times=self.asked.commits)
+        found = self.repeated("commits", self.asked.repeat, files=files, times=self.asked.commits)
         ms, floors = mid(found, "ms"), mid(found, "floor")
         ratio, alone = LIMITS.get(self.asked.ledger, (None, None))
         at_most = alone if floors < LEAST_FLOOR or ratio is None else ratio * floors
@@ -209,12 +209,13 @@ class Measuring:
 
     def opening(self):
         versions = self.asked.versions
-        found = self.repeated("opening", versions=versions, times=5)
+        # One file, for it takes long to make; it is opened a few times.
+        found = self.repeated("opening", 1, versions=versions, times=5)
         size = mid(found, "megabytes")
         self.row(f"open {versions:,} versions ({size:.1f} MB)", mid(found, "ms"), OPENING)
 
     def contended(self):
-        found = self.repeated("contended", adds=self.asked.contended)
+        found = self.repeated("contended", self.asked.repeat, adds=self.asked.contended)
         lost = sum(one["lost"] for one in found)
         what = f"{self.asked.contended:,} commits of two, {lost} lost"
         self.row(what, mid(found, "ms"), None, missed=lost > 0)
