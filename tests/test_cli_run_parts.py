@@ -277,6 +277,8 @@ def test_a_rendered_file_is_text():
 
     with pytest.raises(ContractError, match="which is no text"):
         check_files({"a": b""})
+    with pytest.raises(ContractError, match="differs only in case"):
+        check_files({"a": "", "A": ""})
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path):

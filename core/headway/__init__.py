@@ -2,6 +2,9 @@
 Headway: improvement loops without a round barrier.
 """
 
+import os
+
+from headway._secrets import look_in
 from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
 from headway.contracts import (
@@ -71,3 +74,5 @@ __all__ = [
     "get_policy",
     "run",
 ]
+
+look_in(os.environ)  # a reference: it is read when a fault is made

@@ -30,6 +30,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from headway._secrets import REDACTED, is_secret_name
+
 _LONGEST = 200
 """Characters of a value in an error."""
 
@@ -100,7 +102,8 @@ class OptionError(UsageError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.option}={shown(self.value)}: {self.remedy}"
+        value = REDACTED if is_secret_name(self.option) else shown(self.value)
+        return f"{self.option}={value}: {self.remedy}"
 
 
 class UnknownNameError(UsageError):
@@ -128,9 +131,11 @@ class UnknownNameError(UsageError):
         return f"{told} {self.remedy}".rstrip()
 
 
-class UnsafeNameError(UsageError):
+class UnsafeNameError(UsageError, ValueError):
     """
     A path or an id that some platform or ledger would misread.
+
+    It is a ``ValueError`` too: a plug-in that gives such a name gave a bad value.
 
     Args:
         name: What was given.

@@ -14,7 +14,6 @@ from typing import Literal
 import attrs
 
 from headway._checks import check_count
-from headway.builtins._branches import checked_branch
 from headway.contracts import (
     Artifact,
     Committed,
@@ -24,6 +23,7 @@ from headway.contracts import (
     canonical_json,
 )
 from headway.errors import LedgerClosedError, LedgerError
+from headway.names import check_id
 
 KEPT_BYTES = 64 * 2**20
 """Bytes of states, spelled as JSON, that are kept beside the branches' heads."""
@@ -196,12 +196,13 @@ class MemoryLedger:
         A new branch at another one's head, with its history.
 
         Raises:
-            LedgerError: the branch exists, its name cannot be stored, or there is no such source.
+            LedgerError: the branch exists, or there is no such source.
+            UnsafeNameError: not every ledger can store a branch of this name.
             LedgerClosedError: the ledger was closed.
         """
         with self._lock:
             origin = self._open(source)
-            if checked_branch(branch) in self._branches:
+            if check_id(branch) in self._branches:
                 raise LedgerError(f"branch {branch!r} exists already")
             self._branches[branch] = origin.copy()
             return origin.head

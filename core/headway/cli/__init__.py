@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
 
+from headway._secrets import redact
 from headway.cli._arguments import Parser
 from headway.cli._output import answer, let_go
 from headway.errors import HeadwayError, PluginWarning, UsageError
@@ -72,7 +73,7 @@ def _answer(argv: Sequence[str] | None) -> int:
             return 2
         return run(arguments)
     except HeadwayError as error:
-        sys.stderr.write(f"headway: error: {error}\n")
+        sys.stderr.write(f"headway: error: {redact(str(error))}\n")
         return 2 if isinstance(error, UsageError) else 1
 
 
@@ -80,7 +81,7 @@ def _flush() -> None:
     try:
         answer(sys.stdout, "")
     except HeadwayError as error:
-        sys.stderr.write(f"headway: error: {error}\n")
+        sys.stderr.write(f"headway: error: {redact(str(error))}\n")
         sys.exit(1)
 
 
@@ -135,7 +136,7 @@ def _plain_warnings() -> Generator[None, None, None]:
 
         def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if issubclass(category, PluginWarning):
-                sys.stderr.write(f"headway: warning: {message}\n")
+                sys.stderr.write(f"headway: warning: {redact(str(message))}\n")
             else:
                 usual(message, category, *rest, **more)
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import attrs
 
+from headway._secrets import REDACTED, without_secrets
 from headway.cli._flags import ALIASES, SHORT, read_laws, unknown
 from headway.errors import UsageError, suggestion
 from headway.options import PARTS, RunOptions, option_names
@@ -80,6 +81,8 @@ def config_text(
         options: The effective options of the run.
         domain: The options that the domain was made with.
         observers: Names of observers.
+
+    A secret is not written down: ``[redacted]`` stands in its place, and must be given again.
     """
     names = (name for name in option_names() if name != "durations")
     top = {name: held for name in names if (held := getattr(options, name)) is not None}
@@ -87,11 +90,38 @@ def config_text(
     if observers:
         top["observers"] = list(observers)
     lines = [f"# headway run {name} --config THIS-FILE", *_lines(top)]
-    tables: dict[str, Mapping[str, Any]] = {"domain": domain, "durations": laws}
+    safe = cast("Mapping[str, Any]", without_secrets(domain))
+    tables: dict[str, Mapping[str, Any]] = {"domain": safe, "durations": laws}
     for title, table in tables.items():
         if table:
             lines += ["", f"[{title}]", *_lines(table)]
     return "\n".join(lines) + "\n"
+
+
+def refuse_hidden(path: str, domain: Mapping[str, Any]) -> None:
+    """
+    Refuse an option of the domain in whose place ``config_text`` wrote that it was a secret.
+
+    Args:
+        path: The file that it came from.
+        domain: The options of the domain, with those that were given beside the file.
+
+    Raises:
+        UsageError: there is one.
+    """
+    for option, value in domain.items():
+        if _is_hidden(value):
+            told = f"{path}: domain.{option}: this secret was not written down."
+            remedy = f"Give it again with --set {option}=VALUE, or in a copy of the file."
+            raise UsageError(f"{told} {remedy}")
+
+
+def _is_hidden(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    if isinstance(value, list):
+        return any(map(_is_hidden, cast("list[Any]", value)))
+    return bool(value == REDACTED)
 
 
 def _parsed(path: str) -> dict[str, Any]:

@@ -12,10 +12,12 @@ import re
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any, TextIO
 
-from headway.errors import ContractError, HeadwayError, OptionError
+from headway.errors import ContractError, HeadwayError, OptionError, UnsafeNameError
+from headway.materialize import materialize
+from headway.names import check_paths
 from headway.result import Result
 
 PARENT = "headway-runs"
@@ -91,15 +93,15 @@ def write_result(folder: Path, result: Result) -> None:
     Write the curve, the result twice, to be loaded and to be read, and the artifact.
 
     Raises:
-        ContractError: the domain rendered a file that would not lie below ``artifact``.
+        ContractError: the domain rendered a file that some system could not have below ``artifact``.
         HeadwayError: a file cannot be written.
     """
     write(folder, "curve.tsv", curve_text(result))
     result.save(folder / "saved.json")
     write(folder, "result.json", json.dumps(result.to_json(), indent=2, allow_nan=False) + "\n")
     check_files(result.files)
-    for name, text in result.files.items():
-        write(folder, f"artifact/{name}", text)
+    if result.files:
+        materialize(result.files, folder / "artifact")
 
 
 def answer(stream: TextIO, text: str, *, kept: str = "") -> None:
@@ -138,15 +140,18 @@ def let_go(stream: TextIO) -> None:
 
 def check_files(files: Mapping[Any, Any]) -> None:
     """
-    Refuse a rendered file that is no text or would lie elsewhere.
+    Refuse a rendered file that is no text, would lie elsewhere or has a name that some system misreads.
 
     Raises:
         ContractError: there is one.
     """
+    try:
+        check_paths(files)
+    except UnsafeNameError as error:
+        told = "Name files by a relative path with '/' and without '..'."
+        message = f"the domain rendered a file named {error.name!r}. It {error.reason}. {told}"
+        raise ContractError(message) from error
     for name, text in files.items():
-        if not isinstance(name, str) or not _stays_below(name):
-            told = "Name files by a relative path with '/' and without '..'."
-            raise ContractError(f"the domain rendered a file named {name!r}. {told}")
         if not isinstance(text, str):
             raise ContractError(f"the domain rendered {name!r} as {text!r}, which is no text.")
 
@@ -185,10 +190,3 @@ def _refusing(out: str) -> Generator[None, None, None]:
     except OSError as error:
         remedy = f"It cannot be used: {error.strerror}. Give a folder that can be written to."
         raise OptionError("--out", out, remedy) from error
-
-
-def _stays_below(name: str) -> bool:
-    posix, windows = PurePosixPath(name), PureWindowsPath(name)
-    if not posix.parts or windows.anchor or "\0" in name:
-        return False
-    return ".." not in windows.parts

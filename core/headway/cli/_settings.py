@@ -14,7 +14,7 @@ from typing import Any
 
 import attrs
 
-from headway.cli._config_file import ConfigFile, read_config
+from headway.cli._config_file import ConfigFile, read_config, refuse_hidden
 from headway.cli._flags import flag_of, split_pair, values_of
 from headway.errors import OptionError, UnknownNameError, UsageError
 from headway.options import PARTS, limits_remedy
@@ -100,11 +100,13 @@ def gather(args: argparse.Namespace) -> Settings:
     if "durations" in flags:
         flags["durations"] = {**file.options.get("durations", {}), **flags["durations"]}
     pairs = dict(split_pair("--set", text) for text in args.settings)
+    domain = {**file.domain, **pairs}
+    refuse_hidden(file.path or "--set", domain)
     observers = (*file.observers, *args.observers)
     return Settings(
         name=args.domain,
         options={**file.options, **flags},
-        domain={**file.domain, **pairs},
+        domain=domain,
         observers=observers,
         places={
             "observer": f"{file.path}: observers" if file.observers else "--observer",

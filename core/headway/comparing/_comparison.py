@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import attrs
 
+from headway._secrets import without_secrets
 from headway.comparing._curves import mean_reward, reached_at
 from headway.comparing._plan import Arm, Plan
 from headway.comparing._statistics import Interval, paired_t, quantile
@@ -176,7 +177,7 @@ class Comparison:
         plan = self.plan
         return {
             "domain": plan.domain,
-            "settings": dict(plan.settings),
+            "settings": without_secrets(plan.settings),
             "equal": plan.equal,
             "budget": plan.budget,
             "seeds": list(plan.seeds),

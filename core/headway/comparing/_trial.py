@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from headway._secrets import redact
 from headway.contracts import Fault
 from headway.result import Result
 
@@ -194,6 +195,6 @@ def _told(fault: Fault | None) -> str:
 
 def one_line(what: str, message: object) -> str:
     """
-    What went wrong, without line breaks.
+    What went wrong, without line breaks and secrets.
     """
-    return f"{what}: {' '.join(str(message).split())}"
+    return f"{what}: {' '.join(redact(str(message)).split())}"

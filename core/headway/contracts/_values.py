@@ -19,6 +19,7 @@ import attrs
 from attrs.validators import instance_of, optional
 
 from headway._records import record
+from headway._secrets import shorten
 
 Json: TypeAlias = Any
 """A JSON value.  Spelled ``Any`` because a recursive alias rejects a plain ``dict[str, int]``."""
@@ -354,7 +355,7 @@ _LONGEST_TRACEBACK = 20_000
 
 
 def _message(text: str) -> str:
-    return _shortened(text, _LONGEST_MESSAGE)
+    return shorten(text, _LONGEST_MESSAGE)
 
 
 def _told(error: BaseException) -> str:
@@ -367,20 +368,15 @@ def _told(error: BaseException) -> str:
 
 
 def _traceback(text: str) -> str:
-    return _shortened(text, _LONGEST_TRACEBACK)
-
-
-def _shortened(text: str, longest: int) -> str:
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]} ... ({len(text) - 2 * half} characters left out) ... {text[-half:]}"
+    return shorten(text, _LONGEST_TRACEBACK)
 
 
 @attrs.frozen(kw_only=True)
 class Fault:
     """
     Something that went wrong, as it stands in the journal and the result.
+
+    Whatever made it, its message and traceback hold nothing that looks like a secret.
 
     Args:
         where: ``rollout``, ``propose``, ``verify``, ``rebase``, ``measure``, ``commit``,

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import attrs
 
+from headway._secrets import redact
 from headway.errors import HeadwayError, PluginWarning, UsageError
 from headway.registry._entries import (
     Entry,
@@ -125,4 +126,4 @@ def _report(plugin: Plugin) -> None:
 def _complain(error: HeadwayError) -> None:
     if is_strict():
         raise error
-    warnings.warn(PluginWarning(str(error)), stacklevel=2)
+    warnings.warn(PluginWarning(redact(str(error))), stacklevel=2)

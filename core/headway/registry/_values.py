@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from headway._secrets import redact
 from headway.errors import PluginLoadError
 
 Status: TypeAlias = Literal["ok", "broken", "conflict", "shadowed", "left out"]
@@ -231,7 +232,7 @@ def target_of(part: object) -> str:
 
 def in_words(error: BaseException) -> str:
     """
-    An exception on one line, without a full stop at its end.
+    An exception on one line, without secrets and a full stop at its end.
     """
-    text = " ".join(str(error).split()).rstrip(".")
+    text = " ".join(redact(str(error)).split()).rstrip(".")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
-from headway.errors import UsageError
-from headway.strategies._paths import check_path, clash
+from headway.errors import UnsafeNameError, UsageError
+from headway.names import check_path, check_paths
 
 IGNORED = (".git", ".hg", ".svn", ".DS_Store", "__pycache__", "*.pyc")
 """Names of files and folders that are no part of what is improved."""
@@ -27,12 +27,13 @@ def read_folder(folder: str | os.PathLike[str], ignore: Sequence[str] = IGNORED)
     Raises:
         UsageError: there is no such folder, a file in it is no UTF-8 text or has an odd name, or a link
             leads out of it.
+        UnsafeNameError: two names in it are one on some systems.
     """
     root = Path(folder)
     if not os.fspath(folder) or not root.is_dir():  # an empty name would be the current folder
         raise UsageError(f"{folder}: there is no such folder. Give one that exists.")
     found = {_name(path, root): path for path in _files(root, ignore)}
-    return {name: _text(found[name]) for name in sorted(found)}
+    return {name: _text(found[name]) for name in sorted(check_paths(found))}
 
 
 def write_folder(files: Mapping[str, str], folder: str | os.PathLike[str]) -> None:
@@ -41,34 +42,16 @@ def write_folder(files: Mapping[str, str], folder: str | os.PathLike[str]) -> No
 
     Raises:
         UsageError: a link below the folder leads out of it.
-        TypeError: a path or a text is no text.
-        ValueError: a path leaves the folder, or would be both a file and a folder.
+        UnsafeNameError: a path would be misread somewhere, or two of them clash.
     """
     root = Path(folder)
-    for path in files:
-        check_path(path)
-    refuse_clash(files)
+    check_paths(files)
     root.mkdir(parents=True, exist_ok=True)
     for path, text in files.items():
         target = root / path
         _check_inside(target, root)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8", newline="")
-
-
-def refuse_clash(files: Mapping[str, str]) -> None:
-    """
-    Refuse a path that would have to be both a file and a folder.
-
-    Raises:
-        ValueError: there is one.
-    """
-    both = clash(files)
-    if both is not None:
-        message = (
-            f"{both!r} would have to be both a file and a folder. Give one of them another name."
-        )
-        raise ValueError(message)
 
 
 def patterns(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -101,7 +84,7 @@ def _files(root: Path, ignore: Sequence[str]) -> Iterator[Path]:
 def _name(path: Path, root: Path) -> str:
     try:
         return check_path(path.relative_to(root).as_posix())
-    except ValueError as error:
+    except UnsafeNameError as error:
         told = str(error).encode("utf-8", "backslashreplace").decode()
         raise UsageError(f"{root}: {told} Rename it, or ignore its name.") from None
 

@@ -5,7 +5,7 @@ A strategy for a folder of text files, such as a skill.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Self, cast
@@ -14,13 +14,13 @@ import attrs
 
 from headway._checks import check_flag
 from headway.contracts import Json
-from headway.errors import UsageError, shown
+from headway.errors import UnsafeNameError, UsageError, shown
+from headway.names import check_path, check_paths
 from headway.strategies._disk import (
     IGNORED,
     ignored,
     patterns,
     read_folder,
-    refuse_clash,
     write_folder,
 )
 from headway.strategies._keyed import (
@@ -31,7 +31,6 @@ from headway.strategies._keyed import (
     parsed,
     rebase_change,
 )
-from headway.strategies._paths import check_path, clash
 from headway.strategies._strategy import Strategy
 from headway.strategies._texts import check_unicode
 
@@ -55,8 +54,8 @@ class FileTree(Strategy):
 
     Raises:
         OptionError: ``conflict`` is another word, or ``as_folder`` no boolean.
-        TypeError: a path or a text is no text.
-        ValueError: a path is absolute or leaves the folder, or is both a file and a folder.
+        TypeError: a text is no text.
+        UnsafeNameError: a path would be misread somewhere, or two of them clash.
     """
 
     texts: Mapping[str, str] = attrs.field(factory=dict[str, str], kw_only=False)
@@ -93,7 +92,7 @@ class FileTree(Strategy):
         Raises:
             UsageError: a link below the folder leads out of it.
             TypeError: the state is no mapping from paths to texts.
-            ValueError: a path is absolute or leaves the folder, or is both a file and a folder.
+            UnsafeNameError: a path would be misread somewhere, or two of them clash.
         """
         self.check(state)
         write_folder(state, folder)
@@ -128,7 +127,7 @@ class FileTree(Strategy):
             new = _by_path(proposal, "proposal")
         diff = change(new, state)
         if diff is not None:
-            refuse_clash(apply_change(state, diff))
+            check_paths(apply_change(state, diff))
         return diff
 
     def _edited(self, folder: os.PathLike[str], state: Json) -> dict[str, str | None]:
@@ -145,11 +144,11 @@ class FileTree(Strategy):
 
         Raises:
             TypeError: the diff is no mapping.
-            ValueError: a path is absolute or leaves the folder, or is both a file and a folder.
+            UnsafeNameError: a path would be misread somewhere, or two of them clash.
         """
         _by_path(parsed(diff).new, "diff")
         files = apply_change(state, diff)
-        refuse_clash(files)
+        check_paths(files)
         return files
 
     def rebase(self, diff: Json, state: Json) -> Json | None:
@@ -157,7 +156,7 @@ class FileTree(Strategy):
         The three-way rule, file by file; None also where a file would stand in a folder's place.
         """
         left = rebase_change(diff, state, self.conflict)
-        return None if left is None or clash(apply_change(state, left)) else left
+        return None if left is None or _clashes(apply_change(state, left)) else left
 
     def removals(self, state: Json) -> tuple[Json, ...]:
         """
@@ -172,7 +171,7 @@ class FileTree(Strategy):
         if None in _by_path(state, "state").values():
             message = "a file of the state is None; leave it out"
             raise TypeError(message)
-        refuse_clash(state)
+        check_paths(state)
 
     def files(self, state: Json) -> Mapping[str, str]:
         """
@@ -189,6 +188,14 @@ def _temporary(state: Mapping[str, str]) -> Generator[Path]:
     with TemporaryDirectory(prefix="headway-", ignore_cleanup_errors=True) as folder:
         write_folder(state, folder)
         yield Path(folder)
+
+
+def _clashes(files: Iterable[str]) -> bool:
+    try:
+        check_paths(files)
+    except UnsafeNameError:
+        return True
+    return False
 
 
 def _by_path(given: object, what: str) -> dict[str, str | None]:
