@@ -19,7 +19,16 @@ _DEVICES = [
     *("LPT\u00b3", *(f"COM{n}" for n in range(1, 10)), *(f"lpt{n}.txt" for n in range(1, 10))),
 ]
 _GIT = [
-    *(".git", ".GIT", ".Git", ".git/config", "a/.git/hooks/post-checkout", ".git.", ".git ", ".git . ."),
+    *(
+        ".git",
+        ".GIT",
+        ".Git",
+        ".git/config",
+        "a/.git/hooks/post-checkout",
+        ".git.",
+        ".git ",
+        ".git . .",
+    ),
     *(".git...", ".git::$INDEX_ALLOCATION", ".git:stream", ".GIT::$DATA/x", ".git :x"),
     *("git~1", "GIT~1", "git~1/config", "Git~2", "git~1.", "git~1 ", "git~1::$INDEX_ALLOCATION"),
     *(".g\u200cit", ".gi\u200dt", "\u200e.git", ".git\u200f", ".g\u202ait", ".gi\u206at/config"),
@@ -33,7 +42,15 @@ PATHS: tuple[tuple[object, str], ...] = (
     *((path, "drive") for path in ("C:", "C:/x", "c:x", "z:/a", "C:\\Windows", "a:b")),
     *(
         (path, "backslash")
-        for path in ("a\\b", "\\", "\\\\server\\share", "..\\x", ".git\\config", "a/b\\..\\c", "a\\")
+        for path in (
+            "a\\b",
+            "\\",
+            "\\\\server\\share",
+            "..\\x",
+            ".git\\config",
+            "a/b\\..\\c",
+            "a\\",
+        )
     ),
     *(
         (path, "outside")
@@ -49,13 +66,25 @@ PATHS: tuple[tuple[object, str], ...] = (
     *((f"a{character}b", "forbidden") for character in '<>"|?*'),
     *((path, "forbidden") for path in ("ab:c", "dir/x:y", "CON:", "file.txt::$DATA", "*", "a/?")),
     *((f"a{chr(code)}b", "stand-in") for code in (0xF000, 0xF03A, 0xF05C, 0xF0FF)),
-    *((f"a{chr(code)}b", "stand-in") for code in (0xFDD0, 0xFDEF, 0xFFFE, 0xFFFF, 0x1FFFE, 0x10FFFF)),
+    *(
+        (f"a{chr(code)}b", "stand-in")
+        for code in (0xFDD0, 0xFDEF, 0xFFFE, 0xFFFF, 0x1FFFE, 0x10FFFF)
+    ),
     *((path, "device") for path in _DEVICES),
     *((f"a/{path}/b", "device") for path in ("CON", "aux.md", "com1", "NUL.x")),
-    *((path, "end") for path in ("a.", "a ", "a. ", "...", "a./b", "a /b", "a/b.", " ", "a/ /b", ".. ")),
-    *((path, "hyphen") for path in ("-", "-rf", "--", "--upload-pack=x", "a/-b", "-a/b", "-rf.txt")),
+    *(
+        (path, "end")
+        for path in ("a.", "a ", "a. ", "...", "a./b", "a /b", "a/b.", " ", "a/ /b", ".. ")
+    ),
+    *(
+        (path, "hyphen")
+        for path in ("-", "-rf", "--", "--upload-pack=x", "a/-b", "-a/b", "-rf.txt")
+    ),
     *((path, "unicode") for path in ("\ud800", "a/\udfff", "a\udc80b", "\ud83d", "x\udcff.txt")),
-    *((path, "wide") for path in ("x" * 256, f"a/{'x' * 256}/b", "\u00e9" * 128, "\U00010348" * 64)),
+    *(
+        (path, "wide")
+        for path in ("x" * 256, f"a/{'x' * 256}/b", "\u00e9" * 128, "\U00010348" * 64)
+    ),
     *((path, "long") for path in ("/".join(["x" * 254] * 17), "a/" * 2_048 + "a")),
     *((path, "deep") for path in ("a/" * 100 + "a", "/".join("ab" * 60))),
 )
@@ -116,7 +145,21 @@ GOOD_PATHS = (
     *("a", "a.txt", "b/c/d.txt", "a b.txt", " leading", ".hidden", ".gitignore", ".github/x"),
     *(".gitattributes", ".gitmodules", "git", "git~", "git~x", "x.git", ".git2", "..a", "a..b"),
     *("...a", "com10", "com0", "com", "lpt", "console", "auxiliary.md", "nullable", "x.con"),
-    *("xcon", "com1x.txt", "a-b", "a-", "~", "~user", "a~1", "#", "%20", "$HOME", "`x`", "a;b", "a&b"),
+    *(
+        "xcon",
+        "com1x.txt",
+        "a-b",
+        "a-",
+        "~",
+        "~user",
+        "a~1",
+        "#",
+        "%20",
+        "$HOME",
+        "`x`",
+        "a;b",
+        "a&b",
+    ),
     *("(a)", "[a]", "{a}", "a'b", "a=b", "a@b", "a+b", "a,b", "!", "^"),
     *("\u00fcn\u00efcode/\u540d\u524d.txt", "\u0438\u043c\u044f", "\u0645\u0644\u0641.txt"),
     *("e\u0301", "\u00e8/\u00e9", "\U0001f600.md", "a\u00a0b", "\u3000x", "\ue000", "\u0301a"),

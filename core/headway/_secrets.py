@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import pairwise
+from typing import cast
 
 REDACTED = "[redacted]"
 """What stands in a secret's place."""
@@ -77,7 +79,7 @@ def is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
     if not words:
         return False
-    pairs = {f"{first} {second}" for first, second in zip(words, words[1:], strict=False)}
+    pairs = {f"{first} {second}" for first, second in pairwise(words)}
     return bool(
         words[-1] in _SECRET_LAST or _SECRET_ANYWHERE.intersection(words) or pairs & _SECRET_PAIRS
     )
@@ -92,22 +94,15 @@ def without_secrets(value: object, name: str = "") -> object:
         name: The option's name.
     """
     if isinstance(value, Mapping):
-        return {str(key): without_secrets(held, str(key)) for key, held in _items(value)}
+        table = cast("Mapping[object, object]", value)
+        return {str(key): without_secrets(held, str(key)) for key, held in table.items()}
     if isinstance(value, list | tuple):
-        return [without_secrets(held, name) for held in _all(value)]
+        return [without_secrets(held, name) for held in cast("Iterable[object]", value)]
     if value is None or isinstance(value, bool):
         return value
     if is_secret_name(name):
         return REDACTED
     return REDACTED if isinstance(value, str) and redact(value) != value else value
-
-
-def _items(value: Mapping[object, object]) -> Iterable[tuple[object, object]]:
-    return value.items()
-
-
-def _all(value: Iterable[object]) -> Iterable[object]:
-    return value
 
 
 _MARGIN = 4_096
@@ -234,7 +229,7 @@ _SHAPES: tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...] = (
     (
         ("://",),
         re.compile(
-            rf"(?<=://){_KEPT}(?:[^\s/@:\"'<>]*:[^\s/\"'<>]+|[^\s/@:\"'<>]{{16,}})@", re.IGNORECASE
+            rf"(?<=://){_KEPT}(?:[^\s/@:\"'<>]*:(?![0-9]+/)[^\s\"'<>]{{1,512}}|[^\s/@:\"'<>]{{16,}})@"
         ),
         f"{REDACTED}@",
     ),

@@ -55,11 +55,10 @@ def materialize(files: Mapping[str, str | bytes], target: str | os.PathLike[str]
     tree = _tree({name: _content(path / name, files[name]) for name in files})
     if path.name in ("", ".."):
         raise StorageError(str(path), "this names no new folder", "Give a name of its own.")
-    with _telling(path):
-        with _Folder.at(path.parent) as parent:
-            _refuse_what_is_there(parent, path)
-            _place(tree, parent, path)
-            parent.flush()
+    with _telling(path), _Folder.at(path.parent) as parent:
+        _refuse_what_is_there(parent, path)
+        _place(tree, parent, path)
+        parent.flush()
 
 
 @attrs.define(eq=False)
@@ -96,7 +95,7 @@ class _Folder:
 
     def write(self, name: str, content: bytes) -> None:
         fd = os.open(self.name(name), _NEW | _HARDENED, 0o666, dir_fd=self.fd)
-        with open(fd, "wb") as file:
+        with os.fdopen(fd, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(fd)
@@ -126,7 +125,9 @@ def _content(path: Path, content: object) -> bytes:
     if isinstance(content, bytes):
         return content
     if not isinstance(content, str):
-        message = f"{path} is to hold something of type {type(content).__name__}; give text or bytes"
+        message = (
+            f"{path} is to hold something of type {type(content).__name__}; give text or bytes"
+        )
         raise TypeError(message)
     try:
         return content.encode()
@@ -183,8 +184,8 @@ def _write(tree: _Tree, folder: _Folder) -> None:
 
 def _rename(private: _Folder, parent: _Folder, name: str) -> None:
     target = parent.name(name)
-    if os.name == "nt" and os.path.isdir(target):
-        os.rmdir(target)  # the systems of the other kind replace an empty folder by themselves
+    if os.name == "nt" and Path(target).is_dir():
+        Path(target).rmdir()  # systems of the other kind replace an empty folder by themselves
     os.rename(private.name("tree"), target, src_dir_fd=private.fd, dst_dir_fd=parent.fd)
 
 

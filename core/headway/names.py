@@ -174,7 +174,8 @@ def _pair(fault: str, path: str, other: str) -> UnsafeNameError:
 
 @lru_cache(maxsize=4_096)  # a run checks the same few paths with every proposal
 def _path_fault(path: str) -> str:
-    return _whole_fault(path) or next(filter(None, map(_part_fault, path.split("/"))), "")
+    faults = (_part_fault(part) for part in path.split("/"))
+    return _whole_fault(path) or next((fault for fault in faults if fault), "")
 
 
 def _whole_fault(path: str) -> str:

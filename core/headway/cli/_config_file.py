@@ -118,9 +118,9 @@ def refuse_hidden(path: str, domain: Mapping[str, Any]) -> None:
 
 def _is_hidden(value: Any) -> bool:
     if isinstance(value, dict):
-        value = list(cast("dict[str, Any]", value).values())
+        return any(map(_is_hidden, cast("dict[str, Any]", value).values()))
     if isinstance(value, list):
-        return any(map(_is_hidden, cast("list[Any]", value)))
+        return any(map(_is_hidden, cast("Sequence[Any]", value)))
     return bool(value == REDACTED)
 
 
