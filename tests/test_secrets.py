@@ -177,6 +177,8 @@ def test_values_of_variables_that_say_so_are_hidden(name, monkeypatch):
         ("X_AUTH_URL", "https://login.example.org"),
         ("MAX_TOKENS", "1234567890"),
         ("HOME", "somewhere-else"),
+        ("GIT_AUTHOR_NAME", "Some Person"),
+        ("KEYBOARD_LAYOUT", "us-international"),
     ],
 )
 def test_values_that_are_no_secrets_stay(name, value, monkeypatch):
@@ -212,6 +214,22 @@ def test_a_cut_halves_no_secret(length):
         assert "sk-" not in first
         assert LETTERS[-8:] not in first
         assert len(first) < length + 100
+
+
+@pytest.mark.parametrize("length", [2_000, 20_000])
+@pytest.mark.parametrize("times", [0.9, 1.01, 1.5, 3, 7, 50])
+def test_the_ends_of_a_long_text_are_kept(length, times):
+    """
+    As they are, and shortening it again changes nothing more.
+    """
+    text = " ".join(map(str, range(1_000_000, 1_000_000 + int(times * length / 8))))
+    short = shorten(text, length)
+    half = length // 2
+
+    assert (text[: half - 1], text[1 - half :]) == (short[: half - 1], short[1 - half :])
+    assert len(short) <= length + 60
+    assert short == shorten(short, length)
+    assert (len(text) > length + 60) == ("characters left out" in short)
 
 
 def test_nothing_takes_long():

@@ -56,17 +56,23 @@ def shorten(text: str, longest: int) -> str:
     A text without secrets, whose middle is left out when it is longer than this.
 
     A secret that the cut would have halved is hidden whole, and of megabytes only the ends are
-    looked through.
+    looked through.  What was shortened already stays as it is.
     """
-    if len(text) <= 2 * longest + 2 * _MARGIN:
-        text = redact(text)
-        if len(text) <= longest:
-            return text
     half = longest // 2
-    first, last = text[: half + _MARGIN], text[-half - _MARGIN :]
-    # What is cut off from a secret at an inner end lies within the margin, which is dropped.
-    first, last = redact(first)[:-_MARGIN][:half], redact(last)[_MARGIN:][-half:]
-    return f"{first} ... ({len(text) - 2 * half} characters left out) ... {last}"
+    reach = half + _MARGIN
+    if len(text) <= 2 * reach:
+        text = redact(text)
+        if len(text) <= longest + _NOTE:
+            return text
+        first, last = text[:half], text[-half:]
+    else:
+        # What an inner end cuts off from a secret lies within the margin, which is dropped.
+        first, last = (
+            redact(text[:reach])[:-_MARGIN][:half],
+            redact(text[-reach:])[_MARGIN:][-half:],
+        )
+    left_out = len(text) - len(first) - len(last)
+    return redact(f"{first} ... ({left_out} characters left out) ... {last}")
 
 
 def is_secret_name(name: str) -> bool:
@@ -108,6 +114,9 @@ def without_secrets(value: object, name: str = "") -> object:
 _MARGIN = 4_096
 """Characters; hardly any secret is longer."""
 
+_NOTE = 60
+"""Characters that a shortened text may be longer than asked: it says how much was left out."""
+
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _SECRET_LAST = {"auth", "authorization", "bearer", "cookie", "pwd", "token"}
 _SECRET_ANYWHERE = {
@@ -120,7 +129,10 @@ _SECRET_PAIRS = {
     for key in ("key", "keys")
 }
 
-_VARIABLE = re.compile(r"KEY|TOKEN(?!S|IZ)|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH", re.IGNORECASE)
+_VARIABLE = re.compile(
+    r"KEY(?!BOARD|MAP)|TOKEN(?!S|IZ)|SECRET|PASSWORD|PASSWD|CREDENTIAL|AUTH(?!OR(?!IZ))",
+    re.IGNORECASE,
+)
 _PATH = re.compile(r"[./~]|[A-Za-z]:[\\/]")
 _ADDRESS = re.compile(r"\w+://[^@?\s]*")
 _PLAIN = {

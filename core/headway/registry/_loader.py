@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from headway._secrets import redact
 from headway.errors import ContractError
 from headway.registry._entries import Entry
 from headway.registry._kinds import HOOK_KINDS
@@ -82,4 +83,4 @@ def _offer(kind: str, name: object, part: object, origin: Origin) -> Offer:
 def _failure(origin: Origin, kind: str, error: BaseException, before: str = "") -> Failure:
     # A contract error was written for people; any other exception is shown with its type.
     told = str(error) if isinstance(error, ContractError) else before + in_words(error)
-    return Failure(origin=origin, kind=kind, cause=told.rstrip("."), error=error)
+    return Failure(origin=origin, kind=kind, cause=redact(told).rstrip("."), error=error)
