@@ -382,6 +382,23 @@ DOMAIN = ("rollout", "propose", "measure", "apply", "keys", "render")
 PLUGINS = ("select", "step", "request", "decide", "pick", "commit", "observer")
 
 
+# A ledger of one's own that survives no process is refused there.
+@pytest.mark.parametrize("place", [p for p in (*DOMAIN, *PLUGINS) if p != "commit"])
+def test_no_secret_is_in_a_run_directory(place, monkeypatch, tmp_path):
+    """
+    Neither in the journal on disk nor beside it, whoever raises it.
+    """
+    monkeypatch.setenv("MY_API_KEY", "okapi-0815-ocelot")
+    domain = made(ToyDomain, place)(n_keys=20) if place in DOMAIN else ToyDomain(n_keys=20)
+    more = {} if place in DOMAIN else plugin(place)
+    result = run(domain, max_rollouts=40, run_dir=tmp_path / "run", **more)
+
+    kept = b"".join(p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file())
+    assert result.failures
+    assert len(kept) > 1_000
+    assert [False, False] == [s.encode() in kept for s in (PLANTED, "okapi-0815-ocelot")]
+
+
 @pytest.mark.parametrize("driver", ["serial", "threads", "asyncio", "simulated"])
 @pytest.mark.parametrize("place", [*DOMAIN, *PLUGINS])
 def test_no_secret_of_an_exception_is_kept(place, driver, monkeypatch, caplog, capfd, tmp_path):

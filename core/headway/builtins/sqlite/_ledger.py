@@ -15,7 +15,6 @@ from typing import Literal
 import attrs
 
 from headway._checks import check_count
-from headway.builtins._branches import checked_branch
 from headway.builtins.sqlite._database import Database
 from headway.builtins.sqlite._states import STATES, States, Stored
 from headway.contracts import Artifact, Committed, HeadMoved, LedgerEntry, Snapshot
@@ -25,6 +24,7 @@ from headway.errors import (
     LedgerError,
     OptionError,
 )
+from headway.names import check_id
 
 KEPT_WHOLE = 16
 """How many states of a branch that are no mappings of names are kept, the newest ones."""
@@ -256,15 +256,17 @@ class SqliteLedger:
         A new branch at another one's head, with its history.
 
         Raises:
-            LedgerError: the branch exists, its name cannot be stored, or there is no such source.
+            LedgerError: the branch exists, or there is no such source.
+            UnsafeNameError: not every ledger can store a branch of this name.
             StorageError: nothing can be written; nothing was changed.
             LedgerCorrupt: the head is not what was committed.
             LedgerClosedError: the ledger was closed.
         """
         self._check_open()
+        check_id(branch)
         with self._database.writing() as connection:
             head = self._head(connection, source)
-            if checked_branch(branch) in _branches(connection):
+            if branch in _branches(connection):
                 raise LedgerError(f"branch {branch!r} exists already")
             connection.execute("INSERT INTO ledger_branch VALUES (?)", (branch,))
             connection.execute(
