@@ -237,12 +237,12 @@ def test_nothing_takes_long():
     A thousand faults a second, and megabytes, cost little; no text makes a pattern run away.
     """
     error = ValueError("no answer from the backend: 503, token budget, key")
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(1_000):
         Fault.of("rollout", error)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
-    began = time.perf_counter()
+    began = time.process_time()
     for piece in (
         "key=",
         "eyJ",
@@ -257,7 +257,7 @@ def test_nothing_takes_long():
     ):
         redact(piece * 20_000)
     shorten("api_key=x " * 1_000_000, 2_000)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_names_of_secret_options():
