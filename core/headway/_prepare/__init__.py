@@ -28,7 +28,7 @@ from headway.contracts import (
 from headway.drivers import Earlier, Engine, StepHost, Telling, Workbench
 from headway.errors import ContractError, HeadwayError, UsageError, shown
 from headway.journal import Journal, Keeper
-from headway.machine import PluginLookups, Started
+from headway.machine import MachineConfig, PluginLookups, Started
 from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
@@ -116,17 +116,7 @@ def prepare(
     if directory is not None:
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
         way = course(directory, plan, way.lookups, pure=domain.pure)
-    width = domain.reward_range[1] - domain.reward_range[0]
-    notes = (*warned, *way.told, *effect_notes(way.blueprint.config, parts.acceptance, width))
-    opening = RunStarted(
-        run=domain.name,
-        mode=options.mode,
-        driver=options.driver,
-        seed=options.seed,
-        choices=parts.choices,
-        notes=notes,
-        limits=options.limits,
-    )
+    notes = (*warned, *way.told, *_effects(domain, way.blueprint.config, parts))
     recorder = Recorder()
     return Prepared(
         options=options,
@@ -138,7 +128,7 @@ def prepare(
             bench=_bench(domain, options, parts, splits, way.journal),
             recorder=recorder,
             tell=_telling(domain.name, parts, registry, observers),
-            opening=opening,
+            opening=_opening(domain, options, parts, notes),
             journal=way.journal,
             validate=options.validate,
         ),
@@ -149,6 +139,25 @@ def prepare(
         directory=directory,
         earlier=way.earlier,
         result=way.result,
+    )
+
+
+def _effects(domain: Domain, config: MachineConfig, parts: Parts) -> tuple[str, ...]:
+    width = domain.reward_range[1] - domain.reward_range[0]
+    return tuple(effect_notes(config, parts.acceptance, width))
+
+
+def _opening(
+    domain: Domain, options: RunOptions, parts: Parts, notes: tuple[str, ...]
+) -> RunStarted:
+    return RunStarted(
+        run=domain.name,
+        mode=options.mode,
+        driver=options.driver,
+        seed=options.seed,
+        choices=parts.choices,
+        notes=notes,
+        limits=options.limits,
     )
 
 

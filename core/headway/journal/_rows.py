@@ -67,7 +67,7 @@ class Journal:
 
     rows: list[Row] = attrs.field(factory=list[Row])
 
-    def spell(self, call: int, value: CallValue) -> None:
+    def spell(self, call: int, value: object) -> None:
         """
         Nothing to look at: what is in memory is kept as it is.
         """

@@ -6,7 +6,6 @@ Where parts are found: built-in ones, installed plug-ins, and what a program add
 
 from typing import TYPE_CHECKING, Any
 
-from headway.registry._entries import running_version
 from headway.registry._events import EventHooks
 from headway.registry._kinds import EVENT_HOOKS, KINDS
 from headway.registry._registry import Registry, get_policy
@@ -25,7 +24,6 @@ __all__ = [
     "get_policy",
     "hookimpl",
     "hookspec",
-    "running_version",
 ]
 
 

@@ -3,6 +3,7 @@ One run directory: its lease, its database with ledger and journal, and its file
 
 ====================  ============================================================================
 ``run.sqlite``        the journal, and the ledger unless another kind of ledger was chosen
+``run.json``          with what the run was begun, for people; the journal has it too
 ``lease.json``        who works in it
 ``saved.json``        the result once the run has ended, as ``Result.load`` reads it
 ====================  ============================================================================
@@ -12,26 +13,31 @@ Guarantee: it opens again by itself whenever and however its owner ended.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from headway.builtins.sqlite import Database
-from headway.errors import LedgerError, RunDirectoryError, StorageError
+from headway.errors import LedgerCorrupt, LedgerError, RunDirectoryError, StorageError
 from headway.journal import JournalFile, Row
 from headway.result import Result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import Lease
 
+if TYPE_CHECKING:
+    from headway.builtins.sqlite import Database
+
 DATABASE = "run.sqlite"
 RESULT = "saved.json"
+BEGUN = "run.json"
 
 TAKEN_BACK = ("interrupted", "error")
 """Stop reasons of runs that may be gone on with: they did not end by themselves."""
 
-_OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "config.toml")
+_OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "config.toml", BEGUN)
 """What may lie in a directory in which no run was begun yet."""
 
 
@@ -49,17 +55,24 @@ class RunDirectory:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        from headway.builtins.sqlite import Database  # costs, and most runs have no directory
+
         self.path = Path(path)
         self._made = not self.path.exists()
         with ExitStack() as stack:
             self._check_place()
             self._lease = Lease(self.path)
             stack.callback(self._lease.release)
-            self.database = Database(self.path / DATABASE)
+            begun = (self.path / BEGUN).exists()
+            self.database = Database(self.path / DATABASE, create=not begun)
             stack.callback(self.database.close)
             self.journal = JournalFile(self.database)
             written = self.journal.header()
             self.header = None if written is None else Header.from_json(str(path), written)
+            if begun and self.header is None:
+                raise LedgerCorrupt(str(self.path / DATABASE), "the journal", "it has no header")
+            if not begun and self.header is not None:
+                self._mark(self.header)
             stack.callback(self._close_journal)
             self._closing = stack.pop_all()
 
@@ -93,6 +106,22 @@ class RunDirectory:
         """
         self.journal.begin(header.to_json())
         self.header = header
+        self._mark(header)
+
+    def _mark(self, header: Header) -> None:
+        """
+        Say in a file of its own that a run was begun, so that a database which was emptied is not
+        taken for a new one.
+        """
+        place = self.path / BEGUN
+        text = json.dumps(header.to_json(), indent=2) + "\n"
+        try:
+            draft = place.with_name(f".{BEGUN}.part")
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(place)
+        except OSError as error:
+            cause = error.strerror or str(error)
+            raise StorageError(str(place), cause, "Free some space and go on.") from error
 
     def rows(self) -> Iterator[Row]:
         """

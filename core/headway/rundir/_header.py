@@ -6,17 +6,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import uuid4
 
 import attrs
 
 from headway.contracts import Json
 from headway.errors import RunDirectoryError
 from headway.journal import Blueprint
-from headway.registry import running_version
 
 FORMAT = 1
 """The number of the format in which headers are written."""
+
+
+def running_version() -> str:
+    """
+    The version of Headway that runs.
+    """
+    from importlib.metadata import version
+
+    return version("headway")
 
 
 @attrs.frozen(kw_only=True)
@@ -65,6 +72,8 @@ class Header:
         """
         The header of a run that is just being begun; its machine is told the run's name.
         """
+        from uuid import uuid4  # costs, as the import below, and most runs have no directory
+
         run = uuid4().hex
         config = attrs.evolve(plan.blueprint.config, run=run)
         blueprint = attrs.evolve(plan.blueprint, config=config)

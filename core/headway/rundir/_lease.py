@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from pathlib import Path
 from typing import IO, Any
 
@@ -55,6 +54,8 @@ class Lease:
             owner = f"{self._owner()} works in it."
             remedy = "Wait until it has ended, or give another run directory."
             raise RunDirectoryError(str(directory), owner, remedy)
+        import socket  # costs, and most runs have no directory
+
         signed = {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot()}
         file.truncate(0)
         file.write(json.dumps(signed) + "\n")
