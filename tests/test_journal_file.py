@@ -9,10 +9,10 @@ import pytest
 
 from headway.builtins.sqlite import Database
 from headway.codec import decode, encode, is_plain
-from headway.contracts import NO_USAGE, Outcome, Usage
+from headway.contracts import NO_USAGE, Artifact, Outcome, Snapshot, Usage, Work
 from headway.errors import LedgerCorrupt, LedgerError
 from headway.journal import JournalFile
-from headway.machine import Done, Tick
+from headway.machine import Done, Started, Tick
 from headway.testing import Schedule, run_schedule
 
 
@@ -270,3 +270,43 @@ def test_plain_values(value):
 
     assert not is_plain(value) or encode(value) == value
     assert value == decode(encode(value))
+
+
+def artifacts(path):
+    with sqlite3.connect(path) as connection:
+        return connection.execute(
+            "SELECT digest, length(body) FROM journal_artifact JOIN ledger_state ON id = state"
+        ).fetchall()
+
+
+def large(n):
+    return Artifact({f"file-{k}": "x" * 100 for k in range(200)} | {"file-7": f"{n}"})
+
+
+def test_an_artifact_is_written_once(path):
+    """As what is different from the one before; rows only name it, and all come back equal."""
+    heads = [Started(0.0, Snapshot(n % 30, large(n % 30))) for n in range(60)]
+    journal = opened(path)
+    journal.begin({})
+    for event in heads:
+        journal.append(event, (Work(parent=event.head.artifact),), "")
+    journal.close()
+    journal.database.close()
+    found = artifacts(path)
+
+    assert heads == [row.event for row in opened(path).rows()]
+    assert 30 == len(found) == len({digest for digest, _ in found})
+    assert 29 == sum(size < 200 for _, size in found)
+
+
+def test_a_damaged_artifact_is_found(path):
+    """By its digest; an event that needs it is not taken for another."""
+    journal = opened(path)
+    journal.begin({})
+    journal.append(Started(0.0, Snapshot(0, large(1))), (), "")
+    journal.close()
+    journal.database.close()
+    changed(path, lambda connection: connection.execute("DELETE FROM journal_artifact"))
+
+    with pytest.raises(LedgerCorrupt, match="the artifact .* is damaged: it is missing"):
+        list(opened(path).rows())

@@ -2,7 +2,8 @@
 Events and values as JSON and back: no pickle, nothing but what is listed here.
 
 An attrs class becomes ``{"$": name, field: value, ...}``, without the fields that are left at their
-default; a tuple ``{"$t": [...]}``; a dict that itself has a key beginning with ``$`` is wrapped.
+default; a tuple ``{"$t": [...]}``; a dict that itself has a key beginning with ``$`` is wrapped.  An
+artifact may be written as something that stands for it, ``{"$a": ...}``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import attrs
 
 from headway import contracts, machine
-from headway.contracts import KEEP, Json
+from headway.contracts import KEEP, Artifact, Json
 
 _MARK = "$"
 
@@ -30,28 +31,49 @@ def _fields(kind: Any) -> tuple[tuple[str, object], ...]:
     return tuple((field.name, field.default) for field in attrs.fields(kind))
 
 
-def encode(value: Any) -> Json:
+@attrs.frozen
+class Encoder:
     """
-    A value as JSON.
+    Writes values as JSON.
 
-    Raises:
-        TypeError: it holds something that is neither JSON nor one of Headway's values.
+    Args:
+        artifact: How an artifact is written; None for as every other value is.
     """
-    write = _WRITERS.get(type(value))
-    return _encode_object(value) if write is None else write(value)
 
+    artifact: Callable[[Artifact], Json] | None = None
 
-def _kind(value: object) -> type:
-    return type(value)
+    def __call__(self, value: Any) -> Json:
+        """
+        A value as JSON.
 
+        Raises:
+            TypeError: it holds something that is neither JSON nor one of Headway's values.
+        """
+        kind = type(value)
+        if kind in _LEAVES:
+            return value
+        write = _WRITERS.get(kind)
+        return self._object(value) if write is None else write(self, value)
 
-def _same(value: Any) -> Json:
-    return value
+    def dict(self, value: Any) -> Json:
+        """
+        A dict as JSON.
+        """
+        plain = {_checked_key(key): self(item) for key, item in value.items()}
+        return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
 
-
-def _encode_dict(value: Any) -> Json:
-    plain = {_checked_key(key): encode(item) for key, item in value.items()}
-    return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
+    def _object(self, value: Any) -> Json:
+        kind: Any = type(value)
+        if value is KEEP:
+            return {"$keep": True}
+        if kind is Artifact and self.artifact is not None:
+            return self.artifact(value)
+        if _classes().get(kind.__name__) is not kind:
+            message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
+            raise TypeError(message)
+        held = ((name, getattr(value, name), default) for name, default in _fields(kind))
+        fields = {name: self(item) for name, item, default in held if item is not default}
+        return {_MARK: kind.__name__, **fields}
 
 
 def _checked_key(key: object) -> str:
@@ -75,60 +97,51 @@ def is_plain(value: Any) -> bool:
     return True
 
 
-def _encode_object(value: Any) -> Json:
-    kind = _kind(value)
-    if value is KEEP:
-        return {"$keep": True}
-    if _classes().get(kind.__name__) is not kind:
-        message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
-        raise TypeError(message)
-    held = ((name, getattr(value, name), default) for name, default in _fields(kind))
-    fields = {name: encode(item) for name, item, default in held if item is not default}
-    return {_MARK: kind.__name__, **fields}
-
-
 _LEAVES = frozenset({type(None), bool, int, float, str})
 
-_WRITERS: dict[type, Callable[[Any], Json]] = {
-    **dict.fromkeys(_LEAVES, _same),
-    tuple: lambda value: {"$t": [encode(item) for item in value]},
-    list: lambda value: [encode(item) for item in value],
-    dict: _encode_dict,
+_WRITERS: dict[type, Callable[[Encoder, Any], Json]] = {
+    tuple: lambda encoder, value: {"$t": [encoder(item) for item in value]},
+    list: lambda encoder, value: [encoder(item) for item in value],
+    dict: Encoder.dict,
 }
-"""How to write a value of exactly this type; any other is an object."""
+"""How to write a value of exactly this type that is no leaf; any other is an object."""
+
+encode = Encoder()
+"""Writes a value as JSON, artifacts whole."""
 
 
-def decode(value: Json) -> Any:
+@attrs.frozen
+class Decoder:
     """
-    The value that ``encode`` gave.
+    Reads what an ``Encoder`` wrote.
+
+    Args:
+        artifact: How to read what stands for an artifact, by the key ``$a``.
     """
-    read = _READERS.get(_kind(value))
-    return value if read is None else read(value)
+
+    artifact: Callable[[Json], Artifact] | None = None
+
+    def __call__(self, value: Json) -> Any:
+        """
+        The value that was written.
+        """
+        kind: type = type(value)
+        if kind is list:
+            return [self(item) for item in value]
+        return self._dict(value) if kind is dict else value
+
+    def _dict(self, value: Any) -> Any:
+        if _MARK in value:
+            fields = {key: self(item) for key, item in value.items() if key != _MARK}
+            return _classes()[value[_MARK]](**fields)
+        if "$t" in value:
+            return tuple(self(item) for item in value["$t"])
+        if "$a" in value and self.artifact is not None:
+            return self.artifact(value["$a"])
+        if "$keep" in value:
+            return KEEP
+        return {key: self(item) for key, item in value.get("$d", value).items()}
 
 
-def _decode_dict(value: Any) -> Any:
-    mark = next((key for key in value if key in _MARKED), None)
-    return _decode_plain(value) if mark is None else _MARKED[mark](value)
-
-
-def _decode_plain(value: Any) -> Any:
-    return {key: decode(item) for key, item in value.items()}
-
-
-def _decode_object(value: Any) -> Any:
-    fields = {key: decode(item) for key, item in value.items() if key != _MARK}
-    return _classes()[value[_MARK]](**fields)
-
-
-_READERS: dict[type, Callable[[Any], Any]] = {
-    list: lambda value: [decode(item) for item in value],
-    dict: _decode_dict,
-}
-
-_MARKED: dict[str, Callable[[Any], Any]] = {
-    _MARK: _decode_object,
-    "$t": lambda value: tuple(decode(item) for item in value["$t"]),
-    "$d": lambda value: _decode_plain(value["$d"]),
-    "$keep": lambda _: KEEP,
-}
-"""How to read a dict that is marked by one of these keys."""
+decode = Decoder()
+"""Reads what ``encode`` wrote."""

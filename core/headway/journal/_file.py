@@ -19,8 +19,10 @@ from zlib import crc32
 
 import attrs
 
+from headway.codec import Decoder, Encoder
 from headway.contracts import Json
 from headway.errors import LedgerCorrupt, LedgerError
+from headway.journal._artifacts import TABLE, Artifacts
 from headway.journal._rows import Row
 from headway.journal._spelling import Damaged, read_rows, seal, spell_row, spell_value
 from headway.machine import CallValue, Done, Event
@@ -67,6 +69,7 @@ class JournalFile:
         factory=list[tuple[Event, tuple[Any, ...], str]], init=False
     )
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
+    _artifacts: Artifacts = attrs.field(init=False)
     _count: int = attrs.field(default=0, init=False)
     _durable: int = attrs.field(default=0, init=False)
     _checksum: int = attrs.field(default=0, init=False)
@@ -77,6 +80,7 @@ class JournalFile:
     _writer: threading.Thread | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._artifacts = Artifacts(self.database)
         self._work = threading.Condition(self._lock)
         self._settled = threading.Condition(self._lock)
 
@@ -86,9 +90,11 @@ class JournalFile:
         """
         Write the header of a new journal.
         """
+        from headway.builtins.sqlite import STATES  # costs, and was imported with the database
+
         text = json.dumps(header, allow_nan=False)
         with self.database.writing() as connection:
-            for statement in _TABLES.split(";"):
+            for statement in (*_TABLES.split(";"), STATES, TABLE):
                 connection.execute(statement)
             connection.execute("INSERT INTO journal_header VALUES (1, ?)", (text,))
         self._checksum = crc32(text.encode())
@@ -117,12 +123,14 @@ class JournalFile:
         """
         self._checksum = crc32((self._header_text() or "").encode())
         self._count = self._durable = 0
+        self._artifacts.look()
+        decode = Decoder(self._artifacts.get)
         for first, count, text in self._groups():
             lines = text.split("\n")
             if first != self._count or count != len(lines):
                 raise self._damage(f"event {first} follows, with {len(lines)} of {count} events")
             try:
-                for row in read_rows(lines, self._checksum):
+                for row in read_rows(lines, self._checksum, decode):
                     yield row
                     self._count += 1
             except (Damaged, ValueError, TypeError, KeyError) as error:
@@ -197,7 +205,8 @@ class JournalFile:
             TypeError: it is neither JSON nor a value of Headway's.
             ValueError: it holds NaN or an infinity.
         """
-        self._spelled[call] = spell_value(value)
+        if (text := spell_value(value)) is not None:
+            self._spelled[call] = text
 
     def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
         """
@@ -299,11 +308,13 @@ class JournalFile:
     def _write_group(self, group: list[tuple[Event, tuple[Any, ...], str]]) -> None:
         lines: list[str] = []
         checksum = self._checksum
-        for event, answers, witness in group:
-            value = self._spelled.pop(event.call, None) if isinstance(event, Done) else None
-            line, checksum = seal(spell_row(event, answers, witness, value), checksum)
-            lines.append(line)
-        row = (self._durable, len(lines), "\n".join(lines))
         with self.database.writing() as connection:
+            encode = Encoder(lambda artifact: {"$a": self._artifacts.put(connection, artifact)})
+            for event, answers, witness in group:
+                value = self._spelled.pop(event.call, None) if type(event) is Done else None
+                text = spell_row(event, answers, witness, value=value, encode=encode)
+                line, checksum = seal(text, checksum)
+                lines.append(line)
+            row = (self._durable, len(lines), "\n".join(lines))
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
         self._checksum = checksum

@@ -15,12 +15,13 @@ rest by way of the codec; both are read by the codec's rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from json.encoder import encode_basestring_ascii as _text
 from typing import Any
 from zlib import crc32
 
-from headway.codec import decode, encode, is_plain
-from headway.contracts import NO_USAGE, Json, Outcome
+from headway.codec import Decoder, Encoder, encode, is_plain
+from headway.contracts import NO_USAGE, Json, Outcome, Proposal
 from headway.journal._rows import Row
 from headway.machine import PLAIN, CallValue, Done, Event, Tick
 
@@ -33,9 +34,13 @@ class Damaged(ValueError):  # noqa: N818 - it never leaves the package
     """
 
 
-def spell(value: Any) -> str:
+def spell(value: Any, encode: Encoder = encode) -> str:
     """
     A value as JSON text.
+
+    Args:
+        value: The value.
+        encode: What writes it as JSON.
 
     Raises:
         TypeError: it is neither JSON nor a value of Headway's.
@@ -44,9 +49,9 @@ def spell(value: Any) -> str:
     return _spell(value if is_plain(value) else encode(value))
 
 
-def spell_value(value: CallValue) -> str:
+def spell_value(value: CallValue) -> str | None:
     """
-    What a call gave, as JSON text.
+    What a call gave, as JSON text; None when an artifact may be in it, which is written once.
 
     Raises:
         TypeError: it is neither JSON nor a value of Headway's.
@@ -57,10 +62,13 @@ def spell_value(value: CallValue) -> str:
     if type(value) is Outcome and type(value.reward) is float:
         output = "null" if value.output is None else spell(value.output)
         return f'{{"$":"Outcome","reward":{value.reward!r},"output":{output}}}'
-    return spell(value)
+    text = spell(value)
+    return text if value is None or type(value) in (Outcome, Proposal) else None
 
 
-def spell_row(event: Event, answers: tuple[Any, ...], witness: str, value: str | None) -> str:
+def spell_row(
+    event: Event, answers: tuple[Any, ...], witness: str, *, value: str | None, encode: Encoder
+) -> str:
     """
     A row as JSON text.
 
@@ -69,27 +77,30 @@ def spell_row(event: Event, answers: tuple[Any, ...], witness: str, value: str |
         answers: The look-ups' answers.
         witness: The machine's after it.
         value: What ``spell_value`` said of the event's value, where that is known.
+        encode: What writes values as JSON.
     """
-    given = ",".join([_answer(answer) for answer in answers]) if answers else ""
+    given = ",".join([_answer(answer, encode) for answer in answers]) if answers else ""
     if type(event) is Done and event.usage is NO_USAGE:
-        text = spell_value(event.value) if value is None else value
+        text = spell(event.value, encode) if value is None else value
         return f'["D",{event.now!r},{event.call},{text},[{given}],"{witness}"]'
     if type(event) is Tick:
         return f'["T",{event.now!r},[{given}],"{witness}"]'
-    return f'[{spell(event)},[{given}],"{witness}"]'
+    return f'[{spell(event, encode)},[{given}],"{witness}"]'
 
 
 _SPELLED_PLAIN = spell(PLAIN)
 
 
-def _answer(answer: Any) -> str:
+def _answer(answer: Any, encode: Encoder) -> str:
     if answer is None:
         return "null"
+    if type(answer) is str:
+        return _text(answer)
     if type(answer) is float and answer - answer == 0:
         return repr(answer)
     if answer is PLAIN:
         return _SPELLED_PLAIN
-    return spell(answer)
+    return spell(answer, encode)
 
 
 def seal(text: str, before: int) -> tuple[str, int]:
@@ -100,9 +111,14 @@ def seal(text: str, before: int) -> tuple[str, int]:
     return f"{checksum:08x} {text}", checksum
 
 
-def read_rows(lines: Iterable[str], before: int) -> Iterator[Row]:
+def read_rows(lines: Iterable[str], before: int, decode: Decoder) -> Iterator[Row]:
     """
     The rows that lines hold.
+
+    Args:
+        lines: The lines.
+        before: The checksum of all that came before.
+        decode: What reads values.
 
     Raises:
         Damaged: a line is not what was written; those before it have been given.
@@ -113,17 +129,14 @@ def read_rows(lines: Iterable[str], before: int) -> Iterator[Row]:
         if sealed != line:
             raise Damaged("its checksum does not fit")
         *event, answers, witness = json.loads(text)
-        yield Row(_event(event), tuple(decode(answer) for answer in answers), witness)
+        yield Row(_event(event, decode), tuple(map(decode, answers)), witness)
 
 
-def _event(written: list[Json]) -> Event:
-    read = _EVENTS.get(written[0]) if len(written) > 1 else None
-    event: Event = decode(written[0]) if read is None else read(*written[1:])
+def _event(written: list[Json], decode: Decoder) -> Event:
+    if written[0] == "D":
+        _, now, call, value = written
+        return Done(now, call, decode(value))
+    if written[0] == "T":
+        return Tick(written[1])
+    event: Event = decode(written[0])
     return event
-
-
-_EVENTS: dict[str, Callable[..., Event]] = {
-    "D": lambda now, call, value: Done(now, call, decode(value)),
-    "T": Tick,
-}
-"""How to read what was spelled by hand."""
