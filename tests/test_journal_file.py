@@ -308,5 +308,5 @@ def test_a_damaged_artifact_is_found(path):
     journal.database.close()
     changed(path, lambda connection: connection.execute("DELETE FROM journal_artifact"))
 
-    with pytest.raises(LedgerCorrupt, match="the artifact .* is damaged: it is missing"):
+    with pytest.raises(LedgerCorrupt, match=r"the artifact .* is damaged: it is missing"):
         list(opened(path).rows())

@@ -31,6 +31,10 @@ def _fields(kind: Any) -> tuple[tuple[str, object], ...]:
     return tuple((field.name, field.default) for field in attrs.fields(kind))
 
 
+def _kind(value: object) -> type:
+    return type(value)
+
+
 @attrs.frozen
 class Encoder:
     """
@@ -49,7 +53,7 @@ class Encoder:
         Raises:
             TypeError: it holds something that is neither JSON nor one of Headway's values.
         """
-        kind = type(value)
+        kind = _kind(value)
         if kind in _LEAVES:
             return value
         write = _WRITERS.get(kind)
@@ -63,7 +67,7 @@ class Encoder:
         return {"$d": plain} if any(key.startswith(_MARK) for key in plain) else plain
 
     def _object(self, value: Any) -> Json:
-        kind: Any = type(value)
+        kind = _kind(value)
         if value is KEEP:
             return {"$keep": True}
         if kind is Artifact and self.artifact is not None:
@@ -89,8 +93,8 @@ def is_plain(value: Any) -> bool:
     """
     Whether ``encode`` would give just this value; False only says that it is to be asked.
     """
-    if type(value) is not dict:
-        return type(value) in _LEAVES
+    if _kind(value) is not dict:
+        return _kind(value) in _LEAVES
     for key, item in value.items():
         if type(item) not in _LEAVES or type(key) is not str or key.startswith(_MARK):
             return False
@@ -125,7 +129,7 @@ class Decoder:
         """
         The value that was written.
         """
-        kind: type = type(value)
+        kind = _kind(value)
         if kind is list:
             return [self(item) for item in value]
         return self._dict(value) if kind is dict else value
