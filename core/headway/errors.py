@@ -16,7 +16,8 @@ Every exception that Headway raises on purpose.
     ├── LedgerError               the environment's fault: what stores versions
     │   ├── LedgerClosedError
     │   ├── StorageError          a file can't be read or written: the disk is full, or read-only
-    │   └── LedgerCorrupt         what is stored is not what was written
+    │   ├── LedgerCorrupt         what is stored is not what was written
+    │   └── CheckpointError       a checkpoint can't be read; the journal still can
     └── MachineError              Headway's own fault: please report it
         ├── IllegalEventError     an event that the machine's state does not allow
         ├── InvariantError        ``validate()`` found a broken invariant
@@ -304,6 +305,22 @@ class LedgerCorrupt(LedgerError):  # noqa: N818 - the name the specification giv
 
     def __str__(self) -> str:
         return f"{self.path}: {self.place} is damaged: {self.reason}"
+
+
+class CheckpointError(LedgerError):
+    """
+    A checkpoint can't be read; nothing is lost, since the journal holds all that led to it.
+
+    Args:
+        reason: Why not, as the rest of a sentence that begins with the checkpoint.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the checkpoint can't be read: {self.reason}. Read the whole journal instead."
 
 
 class MachineError(HeadwayError):

@@ -33,6 +33,7 @@ _LIMITS = (
     "tokens_per_call",
     "max_rounds",
     "patience",
+    "checkpoint_every",
 )
 _AMOUNTS = ("max_cost", "cost_per_call")
 _SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout", "round_timeout")
@@ -80,6 +81,8 @@ class MachineConfig:
         straggler: What becomes of one: ``"count"``, ``"hedge"`` or ``"cancel"``.
         round_timeout: Seconds after which the rollouts of a round end as they stand (barrier only).
         failure_score: What a measurement counts that failed for good; None discards its candidate.
+        checkpoint_every: After so many events in a row with a step out, the next step is held back until
+            none is, so that there can be a checkpoint; None never holds one back.
 
     Raises:
         OptionError: a number is none or out of its range, ``bind`` or ``straggler`` is another word, or the task ids
@@ -120,6 +123,7 @@ class MachineConfig:
     straggler: str = "count"
     round_timeout: float | None = None
     failure_score: float | None = None
+    checkpoint_every: int | None = None
 
     def __attrs_post_init__(self) -> None:
         for option in (*_COUNTS, *self._given(_LIMITS)):

@@ -29,6 +29,7 @@ from headway.errors import IllegalEventError, InvariantError
 from headway.gate import Gate
 from headway.machine._answers import Answers
 from headway.machine._calls import ANSWERS, Call
+from headway.machine._checkpoint import read, write
 from headway.machine._config import STOPS_UNSCORED, MachineConfig
 from headway.machine._ending import Ending
 from headway.machine._events import (
@@ -194,7 +195,7 @@ class Machine:
     def wake_at(self) -> float | None:
         """
         When a ``Tick`` is due at the latest: a deadline, a straggler, the end of a pause, of a
-        round's or of the run's time.
+        round's or of the run's time; at once when a step was held back for a checkpoint.
         """
         return self._wake_at
 
@@ -273,6 +274,49 @@ class Machine:
         """
         validate(self._state, self._tickets, self._sweeps, self._scoring)
 
+    # ------------------------------------------------------------------ checkpoints
+
+    @property
+    def can_checkpoint(self) -> bool:
+        """
+        Whether ``checkpoint`` may be called: the run has begun and no step is out.
+
+        A step is a plug-in's generator, which can't be stored.
+        """
+        return self._state.phase != "new" and not self._sweeps.out
+
+    def checkpoint(self) -> Json:
+        """
+        All that the machine remembers, as JSON whose dicts must keep the order of their keys.
+
+        It shares nothing with the machine, so it may be written down at leisure.
+
+        Raises:
+            InvariantError: a step is out, or the run has not begun; see ``can_checkpoint``.
+            TypeError: a domain's value is no JSON.
+        """
+        if not self.can_checkpoint:
+            raise InvariantError("a checkpoint was asked for while a step is out")
+        return write(self._parts)
+
+    def restore(self, checkpoint: Json) -> None:
+        """
+        Go on where a machine stood that gave this checkpoint; only for a new machine that was built as
+        that one was.  What comes from its options stays its own.
+
+        Raises:
+            CheckpointError: it can't be read; this machine is of no use then.
+            InvariantError: this machine has begun already.
+        """
+        if self._state.phase != "new":
+            raise InvariantError("a machine that has begun can't be restored")
+        read(checkpoint, self._parts)
+        self._wake_at = self._next_alarm()
+
+    @property
+    def _parts(self) -> tuple[object, ...]:
+        return self._state, self._tickets, self._sweeps, self._requests, self._scoring
+
     # ------------------------------------------------------------------ the only mutator
 
     def handle(self, event: Event) -> list[Instruction]:
@@ -298,6 +342,8 @@ class Machine:
         _TRANSITIONS[type(event)](self, event)
         if lapsed or not state.still or self._filling.fill() or not state.slots.running:
             self._advance()
+        if state.config.checkpoint_every is not None:
+            self._sweeps.event_over()
         self._wake_at = self._next_alarm()
         return state.out
 
@@ -405,6 +451,8 @@ class Machine:
 
     def _next_alarm(self) -> float | None:
         state = self._state
+        if self._sweeps.held_back:
+            return state.now
         paused_until = state.backoff.until
         soonest = paused_until if paused_until > state.now else inf
         for alarm in (

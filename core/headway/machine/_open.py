@@ -90,6 +90,13 @@ class OpenSweep:
         return self.begun
 
     @property
+    def ready(self) -> bool:
+        """
+        Whether its cards are all judged and its step has not begun.
+        """
+        return self.begun is None and not self.verifying
+
+    @property
     def waits(self) -> bool:
         """
         Whether nothing but a rebase or a measurement can take it further.

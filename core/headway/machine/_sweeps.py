@@ -8,6 +8,10 @@ Up to ``max_steps`` sweeps are open at once and race, each with cards of its own
 is a transaction on the head and the memory.  When either changes by another's doing, its sweep is
 closed and its cards are judged anew.  A sweep whose commit is on its way is never closed before the
 ledger has answered.
+
+With ``checkpoint_every``, no step begins after so many events in a row with a step out, until those
+that are out have ended; so there is a moment for a checkpoint again, and the next event, which a
+``Tick`` at that very moment makes sure of, lets the held one begin.
 """
 
 from __future__ import annotations
@@ -52,6 +56,8 @@ class Sweeps:
     refresh: bool = attrs.field(default=False, init=False)
     retry: bool = attrs.field(default=False, init=False)
     returned_at: int = attrs.field(default=-1, init=False)
+    since: int = attrs.field(default=0, init=False)
+    """Events in a row after which a step was out; counted where ``checkpoint_every`` is set."""
     _count: int = attrs.field(default=0, init=False)
 
     # ------------------------------------------------------------------ what is open
@@ -119,6 +125,38 @@ class Sweeps:
         Whether there is evidence that the last step did not already give back.
         """
         return self.again or self.returned_at != self.state.tally.cards
+
+    # ------------------------------------------------------------------ room for a checkpoint
+
+    @property
+    def out(self) -> bool:
+        """
+        Whether any step is out: it has begun and not ended.
+        """
+        return any(sweep.begun is not None for sweep in self.open.values())
+
+    @property
+    def _due(self) -> bool:
+        """
+        Whether steps are held back until none is out.
+        """
+        every = self.state.config.checkpoint_every
+        return every is not None and self.since >= every
+
+    def event_over(self) -> None:
+        """
+        An event was dealt with.
+        """
+        self.since = self.since + 1 if self.out else 0
+
+    @property
+    def held_back(self) -> bool:
+        """
+        Whether a step was held back and none is out any more: it may begin with the next event.
+        """
+        if self.since or self.state.config.checkpoint_every is None:
+            return False
+        return any(sweep.ready for sweep in self.open.values())
 
     # ------------------------------------------------------------------ from cards to a step
 
@@ -264,10 +302,13 @@ class Sweeps:
 
     def open_step(self) -> bool:
         """
-        Go on with a sweep whose cards are all judged; False when there is none.
+        Go on with a sweep whose cards are all judged; False when there is none, or when it is time
+        for a checkpoint.
         """
+        if self._due:
+            return False
         for sweep in self.open.values():
-            if sweep.begun is None and not sweep.verifying:
+            if sweep.ready:
                 self._open_step(sweep)
                 return True
         return False

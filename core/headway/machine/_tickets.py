@@ -66,15 +66,18 @@ class Tickets:
     _round_began: float | None = attrs.field(default=None, init=False)
     _round_over: bool = attrs.field(default=False, init=False)
 
+    def __attrs_post_init__(self) -> None:
+        config = self.state.config
+        self._seed, self._most_calls = config.seed, config.calls_per_ticket
+        self._solved = config.solved
+        self.workers = Workers([])
+        self.queue = TaskQueue(config.train, config.seed)
+
     def begin(self, head: Snapshot) -> None:
         """
         Open the worker places on the first head.
         """
-        config = self.state.config
-        self._seed, self._most_calls = config.seed, config.calls_per_ticket
-        self._solved = config.solved
-        self.workers = Workers([head] * config.n_workers)
-        self.queue = TaskQueue(config.train, config.seed)
+        self.workers = Workers([head] * self.state.config.n_workers)
 
     def view(self, sweeping: bool, *, quiet: bool = False) -> GateView:
         """
