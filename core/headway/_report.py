@@ -11,7 +11,16 @@ from typing import TypeVar
 
 import attrs
 
-from headway.contracts import Fault, Ledger, LedgerEntry, Notice, RunFinished, Snapshot, SweepDone
+from headway.contracts import (
+    Fault,
+    Json,
+    Ledger,
+    LedgerEntry,
+    Notice,
+    RunFinished,
+    Snapshot,
+    SweepDone,
+)
 from headway.drivers import Engine
 from headway.machine import Machine, Score
 from headway.result import Failure, Result
@@ -22,6 +31,8 @@ SPLITS = ("train", "held_out", "test", "oracle")
 
 _KEPT_SWEEPS = 100_000
 """How many sweeps of the history are kept, the newest ones."""
+
+_SWEEP = tuple(field.name for field in attrs.fields(SweepDone))
 
 
 @attrs.define(eq=False)
@@ -41,6 +52,20 @@ class Recorder:
             self.history.append(notice)
         elif isinstance(notice, RunFinished):
             self.wallclock = notice.now
+
+    @property
+    def memory(self) -> Json:
+        """
+        All that it keeps, as JSON: a row a sweep.
+        """
+        rows = [[getattr(sweep, name) for name in _SWEEP] for sweep in self.history]
+        return [self.wallclock, rows]
+
+    @memory.setter
+    def memory(self, memory: Json) -> None:
+        self.wallclock, rows = memory
+        self.history.clear()
+        self.history.extend(SweepDone(**dict(zip(_SWEEP, row, strict=True))) for row in rows)
 
 
 def build_result(engine: Engine, recorder: Recorder) -> Result:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 import attrs
 
 from headway._checks import check_count, check_number
+from headway.contracts import Json
 
 _Recent: TypeAlias = deque[tuple[float, float]]
 """The last (cost, seconds), to tell how far durations spread around their prediction."""
@@ -76,6 +77,19 @@ class Linear:
         self._spread += away * (cost - self._cost)
         self._together += away * (seconds - self._seconds)
         self._recent.append((cost, seconds))
+
+    @property
+    def memory(self) -> Json:
+        """
+        All that it has learnt, as JSON: how many observations, four means and sums over them, and the last ones.
+        """
+        sums = [self._cost, self._seconds, self._spread, self._together]
+        return [self._count, *sums, [*map(list, self._recent)]]
+
+    @memory.setter
+    def memory(self, memory: Json) -> None:
+        self._count, self._cost, self._seconds, self._spread, self._together, recent = memory
+        self._recent = _recent(recent, self.window)
 
     def estimate(self, cost: float) -> float | None:
         """
@@ -142,6 +156,20 @@ class Ewma:
         )
         self._recent.append((cost, seconds))
 
+    @property
+    def memory(self) -> Json:
+        """
+        All that it has learnt, as JSON: the two means, and the last observations.
+        """
+        means = None if self._means is None else [*self._means]
+        return [means, [*map(list, self._recent)]]
+
+    @memory.setter
+    def memory(self, memory: Json) -> None:
+        means, recent = memory
+        self._means = None if means is None else (means[0], means[1])
+        self._recent = _recent(recent, self.window)
+
     def estimate(self, cost: float) -> float | None:
         """
         The expected duration in seconds; None before the first observation.
@@ -163,6 +191,10 @@ class Ewma:
     def _predict(self, cost: float) -> float:
         mean_cost, mean_seconds = self._means or (0.0, 0.0)
         return max(0.0, mean_seconds * cost / mean_cost if mean_cost > 0 else mean_seconds)
+
+
+def _recent(pairs: Json, window: int) -> _Recent:
+    return deque(((cost, seconds) for cost, seconds in pairs), maxlen=window)
 
 
 def _check(cost: float, seconds: float) -> None:

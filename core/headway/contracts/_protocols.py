@@ -147,9 +147,25 @@ class StalenessPolicy(Protocol):
 
 
 @runtime_checkable
+class Remembering(Protocol):
+    """
+    The optional half of what learns as a run goes on: what it has learnt can be kept and put back.
+
+    Attributes:
+        memory: What has been learnt so far, a JSON value; set on a new object that was made alike, it
+            brings that there.  Whatever ``memory`` gave may be set, also in a later process.
+    """
+
+    memory: Json
+
+
+@runtime_checkable
 class DurationEstimator(Protocol):
     """
     Predicts how long work takes, in seconds.
+
+    An estimator may also have ``memory``, see ``Remembering``.  A run whose estimator has none takes no
+    checkpoints, so taking it up again reads its journal from the start.
     """
 
     def observe(self, cost: float, seconds: float) -> None:

@@ -95,6 +95,19 @@ class ResumedLookups:
             self.plugins.observe(seconds)
         self._now.observe(seconds)
 
+    @property
+    def learnt(self) -> list[Json] | None:
+        """
+        What the plug-ins have learnt by now, for a checkpoint; None when one of them can't say.
+        """
+        return self.plugins.learnt
+
+    def recall(self, learnt: list[Json]) -> None:
+        """
+        Put back what the plug-ins had learnt.
+        """
+        self.plugins.recall(learnt)
+
 
 @attrs.define(eq=False)
 class Recovery:

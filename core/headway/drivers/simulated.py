@@ -8,13 +8,16 @@ run's seed and of what the call is, so a run repeats exactly, also after a crash
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol, TypeAlias
 
 import attrs
 
-from headway.contracts import NO_USAGE, Usage
+from headway.codec import decode, encode
+from headway.contracts import NO_USAGE, Json, Usage
+from headway.drivers._checkpoint import put_back, take
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Earlier, Recovery
@@ -99,7 +102,7 @@ class Simulation:
         factory=list[tuple[float, int, int, Event]], init=False
     )
     _ahead: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
-    _pending: dict[int, Call] = attrs.field(factory=dict[int, Call], init=False)
+    _pending: set[int] = attrs.field(factory=set[int], init=False)
     _spent: dict[int, Usage] = attrs.field(factory=dict[int, Usage], init=False)
     _count: int = attrs.field(default=0, init=False)
     _asked: float | None = attrs.field(default=None, init=False)
@@ -153,7 +156,7 @@ class Simulation:
 
     def _feed(self, event: Event) -> None:
         if isinstance(event, Done | Failed):
-            self._pending.pop(event.call, None)
+            self._pending.discard(event.call)
             self._spent.pop(event.call, None)
         self.dispatch(self.engine.feed(event), self.now)
 
@@ -169,7 +172,7 @@ class Simulation:
                 self._deliver(now, Failed(now, instruction.call, CANCELLED, usage=spent))
 
     def _begin(self, call: Call, now: float) -> None:
-        self._pending[call.id] = call
+        self._pending.add(call.id)
         skip = self._ahead.get(call.id, 0)
         if skip and skip >= (1 if self.tamper is None else self.tamper.deliveries(call)):
             return
@@ -183,13 +186,47 @@ class Simulation:
         for after, event in arriving[skip:]:
             self._deliver(now + after, event)
 
-    def recover(self, rows: Sequence[Row], recovery: Recovery) -> None:
+    def checkpoint(self) -> Json | None:
+        """
+        A checkpoint of the run and of what is due in it; None when there can be none now.
+        """
+        run = take(self.engine)
+        if run is None:
+            return None
+        due = [self.now, self._count, self._due, sorted(self._pending), [*self._spent.items()]]
+        return {**run, "due": encode(due)}
+
+    def _put_back(self, checkpoint: Json, rows: Sequence[Row]) -> None:
+        """
+        Stand where the run stood, but that what these rows hold has arrived since.
+        """
+        put_back(self.engine, checkpoint)
+        self.now, self._count, due, pending, spent = decode(checkpoint["due"])
+        self._pending, self._spent = set(pending), dict(spent)
+        arrived = Counter(_which(row.event) for row in rows if isinstance(row.event, Done | Failed))
+        for entry in sorted(due):
+            which = _which(entry[3])
+            if arrived[which]:
+                arrived[which] -= 1
+            else:
+                self._due.append(entry)
+
+    def recover(
+        self, rows: Sequence[Row], recovery: Recovery, checkpoint: Json | None = None
+    ) -> None:
         """
         Take up a run where its journal ends, instead of ``start``.
 
         Every call is begun again at the moment at which it was begun; those whose answers the
         journal holds are not performed again.  The rest arrives when it would have arrived.
+
+        Args:
+            rows: The journal; with a checkpoint, what came after it.
+            recovery: Takes them in.
+            checkpoint: What ``checkpoint`` gave, to begin from instead of the first event.
         """
+        if checkpoint is not None:
+            self._put_back(checkpoint, rows)
         begun: list[tuple[float, list[Work]]] = []
         for row in rows:
             event = row.event
@@ -202,7 +239,7 @@ class Simulation:
         for began, work in begun:
             self.dispatch([w for w in work if isinstance(w, Run)], began)
         for call in answered:
-            self._pending.pop(call, None)
+            self._pending.discard(call)
         for began, work in begun:
             self.dispatch([w for w in work if isinstance(w, Cancel)], began)
         self.now = now
@@ -213,6 +250,14 @@ class Simulation:
         self._count += 1
         tie = keyed_int(self.seed, "order", getattr(event, "call", -1))
         heappush(self._due, (due, tie, self._count, event))
+
+
+def _which(event: Event) -> tuple[int, bool]:
+    """
+    What tells one due event from those of other calls, and of a call's own end by cancelling it.
+    """
+    assert isinstance(event, Done | Failed)
+    return event.call, _is_cancelled(event)
 
 
 def _is_cancelled(event: Done | Failed) -> bool:

@@ -39,7 +39,7 @@ from headway.machine._calls import (
     VerifyCall,
 )
 from headway.machine._digest import RunDigest
-from headway.machine._flights import Flight, TaskQueue, Workers
+from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
 from headway.machine._measuring import Item, Measuring, Wanted
 from headway.machine._open import OpenSweep
 from headway.machine._requests import Requests
@@ -79,6 +79,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Resource: ("name", "most", "ceiling"),
     Slots: ("capacity",),
     Workers: (),
+    Predictions: (),
     TaskQueue: ("train", "seed"),
 }
 """What is filled in place, and which of its fields are no memory."""
@@ -326,9 +327,7 @@ _READERS: dict[str, Callable[[_Reader, Any], Any]] = {
     "$dict": lambda reader, written: dict(reader.pairs(written["$dict"])),
     "$counter": lambda reader, written: Counter(dict(reader.pairs(written["$counter"]))),
     "$numbers": lambda reader, written: _numbers(reader.pairs(written["$numbers"])),
-    "$deque": lambda reader, written: deque(
-        map(reader.value, written["$deque"]), written["most"]
-    ),
+    "$deque": lambda reader, written: deque(map(reader.value, written["$deque"]), written["most"]),
     "$set": lambda _, written: set(map(_read_key, written["$set"])),
     "$frozenset": lambda _, written: frozenset(map(_read_key, written["$frozenset"])),
     "$range": lambda _, written: range(*written["$range"]),

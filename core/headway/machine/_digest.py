@@ -25,9 +25,7 @@ class RunDigest:
         """
         A card with this content digest was decided.
         """
-        self._add(
-            f"{decision.card} {content} {decision.kind} {decision.reason} {decision.version}"
-        )
+        self._add(f"{decision.card} {content} {decision.kind} {decision.reason} {decision.version}")
 
     def commit(self, version: int, state: str) -> None:
         """

@@ -17,6 +17,7 @@ from headway.contracts import (
     DurationEstimator,
     Fault,
     Json,
+    Remembering,
     Sampler,
     Selector,
     Snapshot,
@@ -88,6 +89,19 @@ class Lookups(Protocol):
     def observe(self, seconds: float) -> None:
         """
         A rollout took this long.
+        """
+        ...
+
+    @property
+    def learnt(self) -> list[Json] | None:
+        """
+        What the plug-ins have learnt by now, for a checkpoint; None when one of them can't say.
+        """
+        ...
+
+    def recall(self, learnt: list[Json]) -> None:
+        """
+        Put back what was learnt; only in new plug-ins.
         """
         ...
 
@@ -188,6 +202,23 @@ class PluginLookups:
                 self._contain("duration estimator", error)
         self.answers.append(None)
 
+    @property
+    def learnt(self) -> list[Json] | None:
+        """
+        The estimator's memory, the one that there is: all others are pure.
+        """
+        if self.estimator is None:
+            return []
+        return [self.estimator.memory] if isinstance(self.estimator, Remembering) else None
+
+    def recall(self, learnt: list[Json]) -> None:
+        """
+        Put the estimator's memory back.
+        """
+        for memory in learnt:
+            if isinstance(self.estimator, Remembering):
+                self.estimator.memory = memory
+
     def _keep(self, answer: T) -> T:
         self.answers.append(answer)
         return answer
@@ -250,6 +281,18 @@ class RecordedLookups:
         """
         del seconds
         self._next("duration estimator")
+
+    @property
+    def learnt(self) -> list[Json] | None:
+        """
+        None: there is no plug-in that could say.
+        """
+        return None
+
+    def recall(self, learnt: list[Json]) -> None:
+        """
+        Whatever was learnt stands in the answers to come.
+        """
 
     def _next(self, kind: str) -> Any:
         if not self.answers:

@@ -2,12 +2,14 @@
 Random runs under the simulated driver: one seed gives one schedule, with all its faults.
 
 ``check`` runs a schedule under an auditor, replays its journal without plug-ins, crashes it at a
-random event and takes it up again; all three must reach one digest.
+random event and takes it up again, and crashes that once more and takes it up from a checkpoint; all
+must reach one digest.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +21,7 @@ from headway.builtins._executor import ThreadExecutor
 from headway.builtins._policies import Full, Guarded, Reflective
 from headway.builtins._sampler import ShuffledEpochs
 from headway.builtins.standard import Confirmed, Sequential, StandardAggregator
-from headway.contracts import Artifact, RunStarted, StalenessPolicy
+from headway.contracts import Artifact, Json, RunStarted, StalenessPolicy
 from headway.drivers import Engine, StepHost, Telling, Workbench
 from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.drivers.simulated import Simulation
@@ -101,6 +103,7 @@ class Schedule:
     round_timeout: float | None
     refresh_interval: int
     outage: tuple[int, int]
+    checkpoint_every: int | None
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -108,6 +111,7 @@ class Schedule:
         The schedule of a seed.
         """
         rng, more = keyed_rng(seed, "schedule"), keyed_rng(seed, "failures")
+        held = keyed_rng(seed, "checkpoints")
         workers = rng.randint(1, 16)
         erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
         sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
@@ -150,6 +154,7 @@ class Schedule:
             round_timeout=more.choice([None, None, more.uniform(1.0, 8.0)]),
             refresh_interval=more.choice([1, 1, 2, 3]),
             outage=more.choice([(0, 0), (0, 0), (more.randint(10, 120), more.randint(5, 90))]),
+            checkpoint_every=held.choice([None, None, None, held.randint(1, 40)]),
         )
 
     @property
@@ -198,6 +203,7 @@ class Schedule:
             straggler=self.straggler,
             straggler_factor=self.straggler_factor,
             round_timeout=self.round_timeout if self.sync else None,
+            checkpoint_every=self.checkpoint_every,
         )
 
     @property
@@ -408,12 +414,12 @@ def check_replay(schedule: Schedule, outcome: Outcome, crash: int) -> World:
     """
     Replay a run's journal without plug-ins: it must reach the same digest.
 
+    In every other schedule the machine is exchanged on the way for one that is made from its checkpoint.
+
     Returns:
         A world whose ledger holds what it held when the run had seen ``crash`` events.
     """
     world = World(schedule)
-    lookups = RecordedLookups()
-    machine = world.machine(lookups)
     seen = 0
 
     def follow(event: Event, out: list[Instruction]) -> None:
@@ -425,25 +431,76 @@ def check_replay(schedule: Schedule, outcome: Outcome, crash: int) -> World:
                 call = instruction.call
                 world.ledger.commit(call.expected, call.artifact, key=call.key, message="")
 
-    replay(outcome.journal.rows, machine, lookups, follow)
+    rows = outcome.journal.rows
+    exchange = keyed_int(schedule.seed, "exchange")
+    lookups = RecordedLookups()
+    machine = world.machine(lookups)
+    first = exchange % len(rows) if exchange & 1 else len(rows)
+    replay(rows[:first], machine, lookups, follow)
+    while first < len(rows) and not machine.can_checkpoint:
+        replay(rows[first : first + 1], machine, lookups, follow)
+        first += 1
+    if first < len(rows):
+        lookups = RecordedLookups()
+        restored = world.machine(lookups)
+        restored.restore(as_stored(machine.checkpoint()))
+        restored.validate()
+        machine = restored
+        replay(rows[first:], machine, lookups, follow)
     must(machine.digest == outcome.digest, "a replay ends in another digest")
     must(machine.phase == "finished", "a replay does not end")
     return world
 
 
+def as_stored(checkpoint: Json) -> Json:
+    """
+    A checkpoint as it comes back from a file.
+    """
+    return json.loads(json.dumps(checkpoint, allow_nan=False))
+
+
 def check_crash(world: World, outcome: Outcome, crash: int) -> None:
     """
-    Take a run up that crashed after so many events: it must reach the same digest.
+    Take a run up that crashed after so many events, and again from a checkpoint: it must reach the
+    same digest.
     """
-    rows: list[Row] = outcome.journal.rows[:crash]
+    rows = outcome.journal.rows[:crash]
+    journal = Journal(list(rows))
     lookups = ResumedLookups(world.plugins())
-    resumed = world.simulation(lookups, Journal(list(rows)))
+    resumed = world.simulation(lookups, journal)
     resumed.engine.validate = False
     resumed.recover(rows, Recovery(resumed.engine, lookups))
+    checkpoint = _crash_again(resumed, keyed_int(world.schedule.seed, "again"))
+    if checkpoint is not None:
+        place, stored = checkpoint
+        lookups = ResumedLookups(world.plugins())
+        resumed = world.simulation(lookups, Journal())
+        resumed.engine.validate = False
+        resumed.recover(journal.rows[place:], Recovery(resumed.engine, lookups), as_stored(stored))
     _to_the_end(resumed, None)
     resumed.engine.machine.validate()
     digest = resumed.engine.machine.digest
     must(digest == outcome.digest, f"a crash after event {crash} and a resume end differently")
+
+
+def _crash_again(simulation: Simulation, key: int) -> tuple[int, Json] | None:
+    """
+    Go on for a while, take a checkpoint, and go on for another while.
+
+    Returns:
+        The checkpoint, and how many events came before it; None when the run was over sooner.
+    """
+    journal = simulation.engine.journal
+    assert journal is not None
+    before, after = key % 40, key // 40 % 40
+    for _ in range(before):
+        simulation.step()
+    while (checkpoint := simulation.checkpoint()) is None:
+        simulation.step()
+    place = len(journal.rows)
+    for _ in range(after):
+        simulation.step()
+    return None if simulation.engine.finished else (place, checkpoint)
 
 
 def check(seed: int) -> int:
