@@ -4,6 +4,7 @@ Tests of the built-in duration estimators.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 
@@ -12,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from headway.builtins._estimators import Ewma, Linear
-from headway.contracts import DurationEstimator
+from headway.contracts import DurationEstimator, Remembering
 from headway.errors import OptionError
 
 estimators = pytest.mark.parametrize("estimator", [Linear, Ewma])
@@ -184,3 +185,19 @@ def test_memory_is_bounded(estimator):
     known = taught(estimator(window=16), *((1.0, 1.0) for _ in range(10_000)))
 
     assert 16 == len(known._recent)
+
+
+@estimators
+@given(before=st.lists(st.tuples(costs, st.floats(0, 1e6)), max_size=20), after=pairs)
+def test_memory(estimator, before, after):
+    """
+    A new estimator that is given another's memory, through JSON text, goes on as that one does.
+    """
+    known, restored = taught(estimator(window=8), *before), estimator(window=8)
+    restored.memory = json.loads(json.dumps(known.memory, allow_nan=False))
+    one, other = taught(known, *after), taught(restored, *after)
+
+    assert isinstance(known, Remembering)
+    assert one.memory == other.memory
+    assert one.estimate(3.0) == other.estimate(3.0)
+    assert one.quantile(3.0, 0.9) == other.quantile(3.0, 0.9)

@@ -9,6 +9,7 @@ they were in.  Whoever drives a run asks ``take`` between two events, from the t
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from headway.contracts import Fault, Json, Remembering, canonical_json
 from headway.drivers._engine import Engine
@@ -32,7 +33,7 @@ def take(engine: Engine) -> Json | None:
     except FAILURES as error:  # a plug-in may raise anything; without a checkpoint the run goes on
         engine.tell.faults.add(Fault.of("duration estimator", error))
         return None
-    recorder = engine.recorder
+    recorder: Any = engine.recorder
     recorded = recorder.memory if isinstance(recorder, Remembering) else None
     return {"machine": engine.machine.checkpoint(), "learnt": learnt, "recorded": recorded}
 

@@ -14,7 +14,6 @@ on the order of a set.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -109,7 +108,11 @@ VALUES: tuple[type, ...] = (
 """What is made anew: all that a machine may hold while no step is out."""
 
 _MARK = "$"
-_KINDS: dict[str, type] = {kind.__name__: kind for kind in VALUES}
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in VALUES}
+
+
+def _kind(value: object) -> type:
+    return type(value)
 
 
 @cache
@@ -148,7 +151,7 @@ def read(checkpoint: Json, parts: Sequence[object]) -> None:
     Raises:
         CheckpointError: it was written by another version, has been altered, or is none.
     """
-    if not isinstance(checkpoint, dict) or [*checkpoint] != ["layout", "checkpoint"]:
+    if _kind(checkpoint) is not dict or [*checkpoint] != ["layout", "checkpoint"]:
         raise CheckpointError("it is none, or its keys were sorted")
     if checkpoint["layout"] != layout():
         raise CheckpointError("it was written by another version of Headway")
@@ -174,17 +177,17 @@ class _Writer:
         """
         The memory of one part.
         """
-        kind = type(part)
+        kind = _kind(part)
         if kind not in PARTS:
             raise TypeError(f"{part!r} is no part of a machine whose memory can be kept")
         held = [getattr(part, name) for name in _fields(kind)]
-        return [self.part(value) if type(value) in PARTS else self.value(value) for value in held]
+        return [self.part(value) if _kind(value) in PARTS else self.value(value) for value in held]
 
     def value(self, value: Any) -> Json:
         """
         Anything that a part holds.
         """
-        kind = type(value)
+        kind = _kind(value)
         if kind in _PLAIN:
             return value
         write = _WRITERS.get(kind)
@@ -225,9 +228,9 @@ def _key(key: Any) -> Json:
     """
     A dict's key or a set's member, which is never a list: so that stands for a tuple.
     """
-    kind = type(key)
+    kind = _kind(key)
     if kind is tuple:
-        return [_key(item) for item in key]
+        return [item if _kind(item) in _PLAIN else _key(item) for item in key]
     if kind not in _PLAIN:
         raise TypeError(f"{key!r} can't be kept in a checkpoint as a key")
     return key
@@ -237,10 +240,9 @@ def _members(values: Iterable[Any]) -> Json:
     return sorted(map(_key, values))
 
 
-_PLAIN = frozenset((type(None), bool, int, str))
+_PLAIN = frozenset((type(None), bool, int, float, str))
 
 _WRITERS: dict[type, Callable[[_Writer, Any], Json]] = {
-    float: lambda _, value: value if math.isfinite(value) else {"$float": repr(value)},
     list: _Writer.values,
     tuple: lambda writer, value: {"$tuple": writer.values(value)},
     dict: _Writer.mapping,
@@ -265,9 +267,9 @@ class _Reader:
         """
         Fill one part.
         """
-        for name, value in zip(_fields(type(part)), written, strict=True):
+        for name, value in zip(_fields(_kind(part)), written, strict=True):
             held = getattr(part, name, None)
-            if type(held) in PARTS:
+            if _kind(held) in PARTS:
                 self.fill(held, value)
             else:
                 setattr(part, name, self.value(value))
@@ -276,7 +278,7 @@ class _Reader:
         """
         What was written.
         """
-        kind = type(written)
+        kind = _kind(written)
         if kind is list:
             return [self.value(item) for item in written]
         if kind is not dict:
@@ -298,7 +300,7 @@ class _Reader:
         """
         kind = _KINDS[written[_MARK]]
         values = [self.value(item) for item in written[""]]
-        made = kind.__new__(kind)
+        made = object.__new__(kind)
         for name, value in zip(_fields(kind), values, strict=True):
             object.__setattr__(made, name, value)  # some are frozen
         self._made.append(made)
@@ -308,11 +310,16 @@ class _Reader:
         """
         One that was made before.
         """
-        return self._made[range(len(self._made))[written["$same"]]]
+        number = written["$same"]
+        if number < 0:
+            raise IndexError(number)
+        return self._made[number]
 
 
 def _read_key(key: Json) -> Any:
-    return tuple(map(_read_key, key)) if type(key) is list else key
+    if _kind(key) is not list:
+        return key
+    return tuple([item if _kind(item) in _PLAIN else _read_key(item) for item in key])
 
 
 def _numbers(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
@@ -322,7 +329,6 @@ def _numbers(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, int]:
 _READERS: dict[str, Callable[[_Reader, Any], Any]] = {
     _MARK: _Reader.made,
     "$same": _Reader.again,
-    "$float": lambda _, written: float(written["$float"]),
     "$tuple": lambda reader, written: tuple(map(reader.value, written["$tuple"])),
     "$dict": lambda reader, written: dict(reader.pairs(written["$dict"])),
     "$counter": lambda reader, written: Counter(dict(reader.pairs(written["$counter"]))),

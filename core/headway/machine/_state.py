@@ -267,7 +267,7 @@ class State:
             self.merger.moved(head.version)
         else:
             changed = {key for card in cards for key in card.keys} or set(keys or ("*",))
-            self.merger.committed(head.version, changed)
+            self.merger.committed(head.version, sorted(changed))
         self.digest.commit(head.version, head.digest)
         numbers = tuple(card.number for card in cards or ())
         self.out.append(Notify(HeadCommitted(now=self.now, head=head, cards=numbers)))

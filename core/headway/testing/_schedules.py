@@ -27,7 +27,7 @@ from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.drivers.simulated import Simulation
 from headway.durations import Constant, Law, LogNormal, Pareto, Uniform
 from headway.gate import Barrier, LagGate
-from headway.journal import Journal, Row, replay
+from headway.journal import Journal, replay
 from headway.keyed import keyed_int, keyed_rng
 from headway.machine import (
     CommitCall,
