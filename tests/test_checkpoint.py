@@ -16,7 +16,7 @@ from headway._report import Recorder
 from headway.builtins._estimators import Ewma, Linear
 from headway.contracts import Artifact, RunFinished, Snapshot, SweepDone
 from headway.drivers._checkpoint import put_back, take
-from headway.drivers._recovery import Recovery, ResumedLookups
+from headway.drivers._recovery import Recovery, ResumedLookups, take_up
 from headway.errors import CheckpointError, InvariantError
 from headway.journal import Journal, replay
 from headway.keyed import keyed_rng
@@ -111,27 +111,26 @@ def test_order_of_sets(seed, monkeypatch):
     in_step(machine, lookups, restored, others, rows)
 
 
-@pytest.mark.parametrize("seed", [3, 8])
-def test_hash_seeds(seed):
+def test_hash_seeds():
     """
-    Processes that hash strings differently write the same checkpoint.
+    Processes that hash strings differently write the same checkpoints.
     """
     code = (
         "import json, sys; sys.path.insert(0, 'tests'); import test_checkpoint as t;"
-        f"machine, *_ = t.halves(t.Schedule.draw({seed}), 0.6);"
-        "print(json.dumps(machine.checkpoint()))"
+        "found = [t.halves(t.Schedule.draw(seed), 0.6)[0].checkpoint() for seed in (3, 8)];"
+        "print(json.dumps(found))"
     )
-    texts = {
+    texts = [
         subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONHASHSEED": str(hashes)},
+            env={**os.environ, "PYTHONHASHSEED": hashes},
             capture_output=True,
             check=True,
         ).stdout
-        for hashes in range(3)
-    }
+        for hashes in ("1", "2")
+    ]
 
-    assert 1 == len(texts)
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -185,7 +184,7 @@ def test_shared():
 
 
 @pytest.mark.parametrize("after", [0, 1, 17])
-@pytest.mark.parametrize("seed", range(200, 215))
+@pytest.mark.parametrize("seed", range(200, 212))
 def test_live(seed, after):
     """
     A simulated run that goes on from a checkpoint and the journal's tail ends as if uninterrupted.
@@ -203,13 +202,47 @@ def test_live(seed, after):
     for _ in range(after):
         first.step()
     lookups = ResumedLookups(world.plugins())
-    second = world.simulation(lookups, Journal())
-    second.recover(journal.rows[place:], Recovery(second.engine, lookups), as_stored(checkpoint))
+    tail = journal.rows[place:]
+    second = world.simulation(lookups, Journal(list(tail)))
+    second.recover(tail, Recovery(second.engine, lookups), as_stored(checkpoint))
     _to_the_end(second, None)
     rows = second.engine.journal.rows
 
     assert expected.digest == second.engine.machine.digest
     assert expected.events - place == len(rows)
+
+
+@pytest.mark.parametrize("after", [0, 17])
+@pytest.mark.parametrize("seed", range(220, 236))
+def test_what_is_in_flight(seed, after):
+    """
+    From a checkpoint and the tail, the same calls are made again as from the whole journal.
+    """
+    schedule = Schedule.draw(seed)
+    world, journal = World(schedule), Journal()
+    first = world.simulation(world.plugins(), journal)
+    first.start(world.started())
+    for _ in range(keyed_rng(seed, "test").randrange(100)):
+        first.step()
+    while (checkpoint := take(first.engine)) is None:
+        first.step()
+    place = len(journal.rows)
+    for _ in range(after):
+        first.step()
+
+    def taken_up(rows, checkpoint):
+        lookups = ResumedLookups(world.plugins())
+        engine = world.simulation(lookups, Journal()).engine
+        if checkpoint is not None:
+            put_back(engine, checkpoint)
+        found = take_up(Recovery(engine, lookups), rows)
+        known = found.cancelled & {call.id for call in found.calls}
+        return attrs.evolve(found, cancelled=known), engine.events, engine.stopped_at
+
+    expected = taken_up(journal.rows, None)
+
+    assert expected == taken_up(journal.rows[place:], as_stored(checkpoint))
+    assert expected[0].calls == first.engine.machine.in_flight
 
 
 def held_back(schedule):
@@ -240,8 +273,8 @@ def held_back(schedule):
     return max(counts), len(begun)
 
 
-@pytest.mark.parametrize("every", [1, 2, 7, 30])
-@pytest.mark.parametrize("seed", range(300, 325))
+@pytest.mark.parametrize("every", [1, 5, 30])
+@pytest.mark.parametrize("seed", range(300, 312))
 def test_room_for_checkpoints(seed, every):
     """
     No step begins once it is time for a checkpoint, and every run ends all the same.
@@ -276,10 +309,10 @@ def test_drivers(mode, driver, monkeypatch):
     No driver waits for a step that is held back for a checkpoint, and in a round nothing depends on it.
     """
     options = {"mode": mode, "driver": driver, "max_rollouts": 60, "seed": 3}
-    plain = _prepare._config
+    plain = _prepare.make_config
     expected = run(ToyDomain(), **options)
     monkeypatch.setattr(
-        _prepare, "_config", lambda *told: attrs.evolve(plain(*told), checkpoint_every=1)
+        _prepare, "make_config", lambda *told: attrs.evolve(plain(*told), checkpoint_every=1)
     )
     result = run(ToyDomain(), **options)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from headway.drivers._checkpoint import put_back, take
 from headway.drivers._engine import Engine, Telling, Work
 from headway.drivers._interrupt import Interrupt, catching_signals
 from headway.drivers._recovery import Earlier, Recovery, ResumedLookups, TakenUp, take_up
@@ -33,6 +34,8 @@ __all__ = [
     "Work",
     "Workbench",
     "catching_signals",
+    "put_back",
+    "take",
 ]
 
 
@@ -60,6 +63,8 @@ class Drive:
         Where the run begins: at its first event, or where its journal ends.
         """
         if self.earlier is not None:
+            if self.earlier.checkpoint is not None:
+                put_back(engine, self.earlier.checkpoint)
             return take_up(Recovery(engine, self.earlier.lookups), self.earlier.rows)
         return TakenUp(now=started.now, calls=(), cancelled=frozenset(), events=(started,))
 

@@ -1,7 +1,7 @@
 """
 Checkpoints of a run: the machine and what remembers something beside it.
 
-Those are the duration estimator and the recorder of the result's history.  A domain, an aggregator, a
+Those are the duration estimator, the recorder of the result's history, and the count of events.  A domain, an aggregator, a
 sampler and a staleness policy remember nothing, and what observers did wrong concerns the process that
 they were in.  Whoever drives a run asks ``take`` between two events, from the thread that handles them.
 """
@@ -35,7 +35,12 @@ def take(engine: Engine) -> Json | None:
         return None
     recorder: Any = engine.recorder
     recorded = recorder.memory if isinstance(recorder, Remembering) else None
-    return {"machine": engine.machine.checkpoint(), "learnt": learnt, "recorded": recorded}
+    return {
+        "machine": engine.machine.checkpoint(),
+        "learnt": learnt,
+        "recorded": recorded,
+        "events": [engine.events, engine.stopped_at],
+    }
 
 
 def put_back(engine: Engine, checkpoint: Json) -> None:
@@ -50,7 +55,8 @@ def put_back(engine: Engine, checkpoint: Json) -> None:
     try:
         machine, learnt = checkpoint["machine"], checkpoint["learnt"]
         recorded = checkpoint["recorded"]
-    except (KeyError, TypeError) as error:
+        engine.events, engine.stopped_at = checkpoint["events"]
+    except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError("it is none of a run") from error
     engine.machine.restore(machine)
     try:

@@ -192,12 +192,15 @@ class Earlier:
     What an earlier process journalled.
 
     Args:
-        rows: The rows, to be read once.
+        rows: The rows, to be read once; with a checkpoint, those that came after it.
         lookups: What the new machine was built with.
+        checkpoint: What ``take`` gave, or a simulation's ``checkpoint``; None to read from the first
+            event.
     """
 
     rows: Iterable[Row]
     lookups: ResumedLookups
+    checkpoint: Json | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -225,7 +228,10 @@ def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
     Raises:
         ReplayDivergence: the run is not the one that wrote the journal.
     """
-    now, calls, cancelled = 0.0, dict[int, Call](), set[int]()
+    machine = recovery.engine.machine  # from a checkpoint, it waits for calls already
+    now = machine.now
+    calls: dict[int, Call] = {call.id: call for call in machine.in_flight}
+    cancelled = set(machine.unwanted)
     for row in rows:
         event = row.event
         now = max(now, event.now)

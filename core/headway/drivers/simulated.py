@@ -291,7 +291,8 @@ def run_simulated(
         if earlier is None:
             simulation.start(started)
         else:
-            simulation.recover(list(earlier.rows), Recovery(engine, earlier.lookups))
+            recovery = Recovery(engine, earlier.lookups)
+            simulation.recover(list(earlier.rows), recovery, earlier.checkpoint)
         while simulation.step():
             if asked:
                 asked.clear()

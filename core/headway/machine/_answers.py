@@ -52,6 +52,29 @@ class Answers:
         commit = None if committing is None else committing.step.commit
         return commit if commit is not None and commit.id == call else None
 
+    @property
+    def awaited(self) -> tuple[Call, ...]:
+        """
+        All calls that have not been answered, in the order in which they were made.
+        """
+        calls: dict[int, Call] = {**self.state.slots.running, **self.state.promotions}
+        committing = self.sweeps.committing
+        commit = None if committing is None else committing.step.commit
+        if commit is not None:
+            calls[commit.id] = commit
+        return tuple(calls[number] for number in sorted(calls))
+
+    @property
+    def unwanted(self) -> frozenset[int]:
+        """
+        Those of them that were cancelled.
+        """
+        running = self.state.slots.running.values()
+        rebases = [call.id for call in running if isinstance(call, RebaseCall)]
+        moot = {call for call in rebases if self.sweeps.of_rebase(call) is None}
+        cancelled = self.state.measuring.is_cancelled
+        return frozenset(moot | {call.id for call in running if cancelled(call.id)})
+
     def done(self, event: Done) -> None:
         """
         A call finished.

@@ -17,7 +17,6 @@ ends in ``_ending``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from math import inf
 from types import MappingProxyType
@@ -31,6 +30,7 @@ from headway.machine._answers import Answers
 from headway.machine._calls import ANSWERS, Call
 from headway.machine._checkpoint import read, write
 from headway.machine._config import STOPS_UNSCORED, MachineConfig
+from headway.machine._counting import count
 from headway.machine._ending import Ending
 from headway.machine._events import (
     Done,
@@ -120,6 +120,13 @@ class Machine:
         The published head.
         """
         return self._state.head
+
+    @property
+    def now(self) -> float:
+        """
+        Seconds since the run began, as far as the machine was told.
+        """
+        return self._state.now
 
     @property
     def memory(self) -> Json:
@@ -224,46 +231,25 @@ class Machine:
         """
         return tuple(self._state.slots.running.values())
 
+    @property
+    def in_flight(self) -> tuple[Call, ...]:
+        """
+        All calls whose answer is waited for, in the order in which they were made.
+        """
+        return self._answers.awaited
+
+    @property
+    def unwanted(self) -> frozenset[int]:
+        """
+        Those of them that were cancelled: whatever they give, nothing follows from it.
+        """
+        return self._answers.unwanted
+
     def statistics(self) -> Statistics:
         """
         A frozen count of everything.
         """
-        state, tally = self._state, self._state.tally
-        running = Counter(call.kind for call in state.slots.running.values())
-        committing, budget = self._sweeps.committing is not None, state.budget
-        return Statistics(
-            version=state.head.version,
-            tickets=tally.tickets,
-            in_flight=len(self._tickets.flights),
-            completions=dict(tally.completions),
-            cards=tally.cards,
-            held=len(state.buffer),
-            decisions=dict(tally.decisions),
-            considered=tally.considered,
-            stale_discarded=tally.decisions["discarded:stale"],
-            eta_histogram=dict(tally.etas),
-            committed_by_eta=dict(tally.committed_etas),
-            sweeps=dict(tally.sweeps),
-            rounds=tally.rounds,
-            calls=dict(tally.calls),
-            forced_refreshes=tally.forced_refreshes,
-            commit_races=tally.commit_races,
-            stragglers=tally.stragglers,
-            hedges=tally.hedges,
-            retired_workers=self._tickets.workers.retired,
-            late=tally.late,
-            no_ops=tally.no_ops,
-            sessions=tally.sessions,
-            repeated=tally.repeated,
-            usage=tally.usage(
-                tokens=budget.tokens, cost=budget.cost, running=running, now=state.now
-            ),
-            slot_seconds=tally.slot_seconds(running, slots=state.slots.capacity, now=state.now),
-            merge_seconds=tally.merge_seconds(running, state.now),
-            ledger_seconds=tally.ledger_seconds + committing * state.now,
-            worker_starved_seconds=tally.starved,
-            determinism=state.determinism,
-        )
+        return count(self._state, self._tickets, self._sweeps)
 
     def validate(self) -> None:
         """

@@ -470,7 +470,7 @@ def check_crash(world: World, outcome: Outcome, crash: int) -> None:
     resumed = world.simulation(lookups, journal)
     resumed.engine.validate = False
     resumed.recover(rows, Recovery(resumed.engine, lookups))
-    checkpoint = _crash_again(resumed, keyed_int(world.schedule.seed, "again"))
+    checkpoint = _crash_again(resumed, journal, keyed_int(world.schedule.seed, "again"))
     if checkpoint is not None:
         place, stored = checkpoint
         lookups = ResumedLookups(world.plugins())
@@ -483,15 +483,13 @@ def check_crash(world: World, outcome: Outcome, crash: int) -> None:
     must(digest == outcome.digest, f"a crash after event {crash} and a resume end differently")
 
 
-def _crash_again(simulation: Simulation, key: int) -> tuple[int, Json] | None:
+def _crash_again(simulation: Simulation, journal: Journal, key: int) -> tuple[int, Json] | None:
     """
     Go on for a while, take a checkpoint, and go on for another while.
 
     Returns:
         The checkpoint, and how many events came before it; None when the run was over sooner.
     """
-    journal = simulation.engine.journal
-    assert journal is not None
     before, after = key % 40, key // 40 % 40
     for _ in range(before):
         simulation.step()
