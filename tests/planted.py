@@ -16,9 +16,10 @@ from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
 from headway.contracts import NO_USAGE, Snapshot
 from headway.drivers._recovery import Recovery
+from headway.drivers.simulated import Simulation
 from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
-from headway.machine import Abandon, Tick, _validate
+from headway.machine import Abandon, PluginLookups, Tick, _checkpoint, _machine, _validate
 from headway.machine._answers import Answers
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget, Resource
@@ -421,6 +422,49 @@ def head_is_handed_out_late(patch):
     )
 
 
+def checkpoint_forgets_deadlines(patch):
+    """A machine that is made from a checkpoint gives up no call that ran before."""
+    plain = _machine.read
+
+    def read(checkpoint, parts):
+        plain(checkpoint, parts)
+        parts[0].slots._deadlines.clear()
+
+    patch.setattr(_machine, "read", read)
+
+
+def checkpoint_copies(patch):
+    """What two parts of a machine share comes back twice."""
+    plain = _checkpoint._Writer._object
+
+    def write(self, value, kind):
+        self._numbers.clear()
+        return plain(self, value, kind)
+
+    patch.setattr(_checkpoint._Writer, "_object", write)
+
+
+def checkpoint_forgets_estimates(patch):
+    """What the duration estimator has learnt does not come back."""
+    patch.setattr(PluginLookups, "recall", lambda _self, _learnt: None)
+
+
+def checkpoint_forgets_what_is_due(patch):
+    """A simulated run that goes on from a checkpoint waits for nothing that began before."""
+    plain = Simulation._put_back
+
+    def put_back(self, checkpoint, rows):
+        plain(self, checkpoint, rows)
+        self._due.clear()
+
+    patch.setattr(Simulation, "_put_back", put_back)
+
+
+def held_step_waits(patch):
+    """A step that is held back for a checkpoint waits for whatever happens next."""
+    patch.setattr(Sweeps, "held_back", False)
+
+
 BUGS: tuple[Plant, ...] = (
     gate_forgets_undecided,
     gate_checks_then_runs,
@@ -462,6 +506,11 @@ BUGS: tuple[Plant, ...] = (
     hedge_is_not_reserved,
     round_goes_on,
     head_is_handed_out_late,
+    checkpoint_forgets_deadlines,
+    checkpoint_copies,
+    checkpoint_forgets_estimates,
+    checkpoint_forgets_what_is_due,
+    held_step_waits,
 )
 
 
