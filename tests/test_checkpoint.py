@@ -15,7 +15,7 @@ from headway import _prepare, run
 from headway._report import Recorder
 from headway.builtins._estimators import Ewma, Linear
 from headway.contracts import Artifact, RunFinished, Snapshot, SweepDone
-from headway.drivers._checkpoint import put_back, take
+from headway.drivers import DRIVE, Drive, Earlier, Interrupt, put_back, take
 from headway.drivers._recovery import Recovery, ResumedLookups, take_up
 from headway.errors import CheckpointError, InvariantError
 from headway.journal import Journal, replay
@@ -242,14 +242,60 @@ def test_what_is_in_flight(seed, after):
         engine = world.simulation(lookups, Journal()).engine
         if checkpoint is not None:
             put_back(engine, checkpoint)
-        found = take_up(Recovery(engine, lookups), rows)
-        known = found.cancelled & {call.id for call in found.calls}
-        return attrs.evolve(found, cancelled=known), engine.events, engine.stopped_at
+        return take_up(Recovery(engine, lookups), rows), engine.events, engine.stopped_at
 
     expected = taken_up(journal.rows, None)
 
     assert expected == taken_up(journal.rows[place:], as_stored(checkpoint))
     assert expected[0].calls == first.engine.machine.in_flight
+
+
+@pytest.mark.parametrize("driver", ["serial", "threads"])
+@pytest.mark.parametrize("seed", [0, 2, 4, 8])
+def test_another_driver(seed, driver):
+    """
+    A run in rounds that goes on from a checkpoint in real time ends as if uninterrupted.
+    """
+    schedule = attrs.evolve(
+        Schedule.draw(seed),
+        sync=True,
+        fault_rate=0.0,
+        race_rate=0.0,
+        outage=(0, 0),
+        timeout=1e6,
+        refresh_interval=1,
+        straggler="count",
+        round_timeout=None,
+        max_seconds=None,
+        max_calls=None,
+        tokens=0,
+        target=None,
+        noise=0.0,
+        find_out=False,
+        checkpoint_every=3,
+    )
+    whole = World(schedule)
+    uninterrupted = whole.simulation(whole.plugins(), Journal())
+    world, journal = World(schedule), Journal()
+    first = world.simulation(world.plugins(), journal)
+    uninterrupted.tamper = first.tamper = None  # else timers fire early
+    _to_the_end(uninterrupted, whole.started())
+    first.start(world.started())
+    for _ in range(60):
+        first.step()
+    while (checkpoint := take(first.engine)) is None:
+        first.step()
+    place = len(journal.rows)
+    for _ in range(9):
+        first.step()
+    lookups = ResumedLookups(world.plugins())
+    engine = world.simulation(lookups, Journal()).engine
+    earlier = Earlier(rows=journal.rows[place:], lookups=lookups, checkpoint=as_stored(checkpoint))
+    drive = Drive(seed=schedule.seed, durations={}, interrupt=Interrupt(), earlier=earlier)
+    DRIVE[driver](engine, world.started(), drive)
+
+    assert uninterrupted.engine.machine.digest == engine.machine.digest
+    assert 2 == engine.machine.statistics().sessions
 
 
 def held_back(schedule):

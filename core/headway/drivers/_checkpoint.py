@@ -22,6 +22,9 @@ def take(engine: Engine) -> Json | None:
     A checkpoint, as JSON whose dicts must keep the order of their keys; None when there can be none now.
 
     There can be none while a step is out, and never with an estimator that has no ``memory``.
+
+    Raises:
+        TypeError: a domain's value is no JSON; a journal on disk has refused such a value before.
     """
     if not engine.machine.can_checkpoint:
         return None

@@ -246,7 +246,10 @@ def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
             calls.pop(event.call, None)
     events = (Resumed(now), *recovery.reopen(now))
     return TakenUp(
-        now=now, calls=tuple(calls.values()), cancelled=frozenset(cancelled), events=events
+        now=now,
+        calls=tuple(calls.values()),
+        cancelled=frozenset(cancelled & {*calls}),
+        events=events,
     )
 
 
