@@ -453,8 +453,8 @@ def checkpoint_forgets_what_is_due(patch):
     """A simulated run that goes on from a checkpoint waits for nothing that began before."""
     plain = Simulation._put_back
 
-    def put_back(self, checkpoint, rows):
-        plain(self, checkpoint, rows)
+    def put_back(self, checkpoint, arrived):
+        plain(self, checkpoint, arrived)
         self._due.clear()
 
     patch.setattr(Simulation, "_put_back", put_back)

@@ -196,14 +196,13 @@ class Simulation:
         due = [self.now, self._count, self._due, sorted(self._pending), [*self._spent.items()]]
         return {**run, "due": encode(due)}
 
-    def _put_back(self, checkpoint: Json, rows: Sequence[Row]) -> None:
+    def _put_back(self, checkpoint: Json, arrived: Counter[tuple[int, bool]]) -> None:
         """
-        Stand where the run stood, but that what these rows hold has arrived since.
+        Stand where the run stood, but that this has arrived since; what was due then is taken from it.
         """
         put_back(self.engine, checkpoint)
         self.now, self._count, due, pending, spent = decode(checkpoint["due"])
         self._pending, self._spent = set(pending), dict(spent)
-        arrived = Counter(_which(row.event) for row in rows if isinstance(row.event, Done | Failed))
         for entry in sorted(due):
             which = _which(entry[3])
             if arrived[which]:
@@ -225,8 +224,9 @@ class Simulation:
             recovery: Takes them in.
             checkpoint: What ``checkpoint`` gave, to begin from instead of the first event.
         """
+        told = Counter(_which(row.event) for row in rows if isinstance(row.event, Done | Failed))
         if checkpoint is not None:
-            self._put_back(checkpoint, rows)
+            self._put_back(checkpoint, told)
         begun: list[tuple[float, list[Work]]] = []
         for row in rows:
             event = row.event
@@ -234,14 +234,17 @@ class Simulation:
             if isinstance(event, Done | Failed) and not _is_cancelled(event):
                 self._ahead[event.call] = self._ahead.get(event.call, 0) + 1
             begun.append((event.now, recovery.read(row)))
-        answered = {row.event.call for row in rows if isinstance(row.event, Done | Failed)}
         now = self.now
-        for began, work in begun:
-            self.dispatch([w for w in work if isinstance(w, Run)], began)
-        for call in answered:
-            self._pending.discard(call)
-        for began, work in begun:
-            self.dispatch([w for w in work if isinstance(w, Cancel)], began)
+        for row, (began, work) in zip(rows, begun, strict=True):
+            if isinstance(row.event, Done | Failed):
+                self._pending.discard(row.event.call)
+            for instruction in work:
+                # A call may be cancelled more often than once; what arrived of that is not repeated.
+                which = (instruction.call, True) if isinstance(instruction, Cancel) else None
+                if which is not None and which[0] in self._pending and told[which]:
+                    told[which] -= 1
+                else:
+                    self.dispatch([instruction], began)
         self.now = now
         for event in recovery.reopen(now):
             self._feed(event)
