@@ -18,9 +18,6 @@ from harness.tables import Table, add_common, end, mid
 
 MODES = ("sync", "async")
 MOST_RATIO = 1.6
-MOST_LOST = 0.01
-"""The share of cards that may be lost to failures which come by chance."""
-
 MOST_DEAD = 10.0
 """Seconds in which a backend that is dead from the start is found out."""
 
@@ -98,6 +95,7 @@ class Failures:
             self.dead(mode, driver)
         runs = self.seeds("harness.failing:backend", what="2 failures in 3", mode=mode)
         missed = ["it ended with an error"] if any(run["stop"] == "error" for run in runs) else []
+        missed += self._lost(runs)
         row("2 failures in 3", runs, missed, ratio=ratio(runs, plain))
         for kind in ("rollouts", "proposals", "measurements"):
             what = f"30 % of {kind}"
@@ -123,10 +121,13 @@ class Failures:
         missed = list(self._alive(runs))
         if share > MOST_RATIO:
             missed.append(f"{share:.2f} times as long")
-        lost, cards = (sum(run[name] for run in runs) for name in ("lost", "cards"))
-        if lost > MOST_LOST * cards:
-            missed.append(f"{lost} of {cards} cards lost")
+        missed += self._lost(runs)
         self.row(mode, "simulated", what, runs, missed, ratio=share)
+
+    @staticmethod
+    def _lost(runs):
+        if lost := sum(run["lost"] for run in runs):
+            yield f"{lost} cards lost to failures that come by chance"
 
     @staticmethod
     def _alive(runs):

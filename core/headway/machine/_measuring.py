@@ -31,11 +31,11 @@ FINAL_DRAW = 1 << 20
 MAX_TRIES = 3
 """How often a failing measurement is tried in all, where others succeed."""
 
-MOST_TRIES = 20
+MOST_TRIES = 40
 """How often it is tried at most, however many others fail."""
 
 BY_CHANCE = 1e-5
-"""A measurement is not given up while as many failures in a row come by chance more often than this."""
+"""Nothing is given up while as many failures in a row come by chance more often than this."""
 
 _RECENT = 200
 """On how many outcomes of measurements the failure rate looks back."""
@@ -111,8 +111,8 @@ class Measuring:
     _wanted: dict[Requester, Wanted] = attrs.field(factory=dict[Requester, Wanted], init=False)
     _given_up: dict[int, Key] = attrs.field(factory=dict[int, Key], init=False)
     _known: int = attrs.field(default=0, init=False)
-    _recent: deque[tuple[str, bool]] = attrs.field(
-        factory=lambda: deque[tuple[str, bool]](maxlen=_RECENT), init=False
+    _recent: deque[tuple[str, str, bool]] = attrs.field(
+        factory=lambda: deque[tuple[str, str, bool]](maxlen=_RECENT), init=False
     )
 
     def want(
@@ -270,7 +270,7 @@ class Measuring:
         Note a score; returns the requesters that miss nothing any more.
         """
         item = self._by_call.pop(call)
-        self._recent.append((item.key[1], False))
+        self._note(item, failed=False)
         return self.settle(item, score)
 
     def settle(self, item: Item, score: float) -> list[Requester]:
@@ -331,23 +331,24 @@ class Measuring:
         Args:
             call: The call that failed.
             late: It was given up at its deadline and may still bring a score.
-            outage: The backend is down for rollouts too.  Then the failure says nothing about an
-                artifact that has been scored on another task before.
+            outage: The backend is down for rollouts too, so the failure says nothing about what is
+                measured.
         """
         item = self._by_call.pop(call)
         item.call = None
         if item.cancelled:
             item.cancelled = False
             item.tries -= 1
+        elif outage:
+            item.spared += 1
         else:
-            item.spared += outage and item.key[0] in self._memo
-            self._recent.append((item.key[1], True))
+            self._note(item, failed=True)
         if late:
             self._given_up[call] = item.key
         if not item.waiters:
             self.let_go(item)
             return None
-        if item.tries >= MOST_TRIES or item.tries - item.spared >= self._bearable(item):
+        if item.tries >= MOST_TRIES or self._hopeless(item):
             return item
         self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
         return None
@@ -358,20 +359,31 @@ class Measuring:
         """
         del self._items[item.key]
 
-    def _bearable(self, item: Item) -> int:
-        """
-        How many failures of an item's own are put down to chance, by how many others fail: on other
-        tasks, since the task may be what fails.
+    def _note(self, item: Item, *, failed: bool) -> None:
+        self._recent.append((*item.key[:2], failed))
 
-        An artifact that has not been scored on any task may itself be what fails.
+    def _hopeless(self, item: Item) -> bool:
         """
+        Whether an item has failed more often than is put down to chance, by how many others fail.
+
+        Others are measurements of other tasks, since the task may be what fails.  An artifact that has
+        not been scored on any task may itself be what fails: there all its failures count, whatever
+        their tasks, and others are those of other artifacts.  Failures of what was never scored say
+        nothing of the backend.
+        """
+        failures = item.tries - item.spared
+        if failures < MAX_TRIES:
+            return False
         digest, task, _ = item.key
-        others = [failed for other, failed in self._recent if other != task]
-        if digest not in self._memo or not any(others):
-            return MAX_TRIES
-        if all(others):
-            return MOST_TRIES
-        return max(MAX_TRIES, ceil(log(BY_CHANCE, others.count(True) / len(others))))
+        scored = digest in self._memo
+        others = [
+            failed
+            for of, on, failed in self._recent
+            if of in self._memo and not (scored and on == task)
+        ]
+        if not scored:
+            failures = sum(of == digest for of, _, _ in self._recent)
+        return failures >= _bearable(others)
 
     def late(self, call: int, score: float) -> None:
         """
@@ -487,3 +499,17 @@ class Measuring:
         )
         if not right:
             raise InvariantError("what is wanted, queued and measured does not add up")
+
+
+def _bearable(others: Sequence[bool]) -> int:
+    """
+    How many failures in a row are put down to chance.
+
+    Args:
+        others: Which of the other measurements failed.
+    """
+    if not any(others):
+        return MAX_TRIES
+    if all(others):
+        return MOST_TRIES
+    return max(MAX_TRIES, ceil(log(BY_CHANCE, others.count(True) / len(others))))
