@@ -173,6 +173,7 @@ SCRIPTS = {
     "lag": "--means 2 --policies full --ratios 4",
     "acceptance": "--rows constant power",
     "small_gains": "--useless 0.3",
+    "rivals": "--rewards deterministic --tasks 20",
     "failures": "--modes async --methods step",
     "memory": "--modes async --drivers threads --rollouts 60",
     "ledger": "--files 1 50 --commits 20 --versions 30 --contended 20",

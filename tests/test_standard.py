@@ -159,7 +159,7 @@ def test_cards_without_a_common_key_are_merged_together():
     """
     cards = [card(2), card(0), card(1)]
 
-    assert ((cards[1], cards[2], cards[0]), ()) == BetterDelta().resolve(cards)
+    assert ((cards[1], cards[2], cards[0]), ()) == BetterDelta().resolve(cards, context())
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_of_contradictory_cards_the_better_stays(deltas, expected):
     By its own delta, unknown ones counting as none; on a tie the older one.
     """
     cards = [card(n, {"k": n}, delta=delta) for n, delta in enumerate(deltas)]
-    kept, rest = BetterDelta().resolve(cards)
+    kept, rest = BetterDelta().resolve(cards, context())
 
     assert ([expected], [1 - expected]) == ([c.number for c in kept], [c.number for c in rest])
 
@@ -193,7 +193,7 @@ def test_a_card_that_touches_everything_contradicts_every_other(order):
     for given_deltas in deltas:
         keys = [("*",), ("a",), ("b",)]
         cards = [card(n, keys=keys[n], delta=given_deltas[n]) for n in order]
-        outcomes.append([c.number for c in BetterDelta().resolve(cards)[0]])
+        outcomes.append([c.number for c in BetterDelta().resolve(cards, context())[0]])
 
     assert [[0], [1, 2]] == outcomes
 
@@ -212,7 +212,7 @@ def test_kept_cards_touch_nothing_in_common_and_nobody_goes_without_a_reason(dra
     Pairwise; each one that goes contradicts a kept one that is at least as good.
     """
     cards = [card(n, keys=tuple(sorted(k)), delta=d) for n, (k, d) in enumerate(drawn)]
-    kept, rest = BetterDelta().resolve(cards)
+    kept, rest = BetterDelta().resolve(cards, context())
 
     assert cards == sorted([*kept, *rest], key=lambda c: c.number)
     for n, one in enumerate(kept):
@@ -389,6 +389,20 @@ def test_contradictory_cards_are_consumed_as_conflicts():
 
     assert [Consume((0,), "conflict"), Commit(Artifact({"k": 2}), (1,))] == asked
     assert [2] == [len(request.candidates) for request in measured]
+
+
+def test_a_step_settles_conflicts_by_what_it_has_measured():
+    """
+    The card that does better on both cards' tasks stays, though its own delta is smaller.
+    """
+    cards = [card(0, {"k": 1}, delta=0.9, task="a"), card(1, {"k": 2}, delta=0.2, task="b")]
+    asked, measured = play(cards, total)
+    free, unmeasured = play(cards, total, conflict=BetterDelta())
+
+    assert [Consume((0,), "conflict"), Commit(Artifact({"k": 2}), (1,))] == asked
+    assert [("a", "b"), HELD_OUT] == [request.tasks for request in measured]
+    assert [Consume((1,), "conflict"), Commit(Artifact({"k": 1}), (0,))] == free
+    assert [HELD_OUT] == [request.tasks for request in unmeasured]
 
 
 def test_a_change_that_the_head_has_already_is_a_duplicate():

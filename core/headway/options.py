@@ -119,7 +119,7 @@ class RunOptions:
         default="standard", metadata=_about("the optimizer: a name or an object")
     )
     conflict: Any = attrs.field(
-        default="better-delta",
+        default="shared-tasks",
         metadata=_about("which contradictory cards stay: a name or an object"),
     )
     fusion: Any = attrs.field(

@@ -83,7 +83,10 @@ def headway_conflicts() -> Mapping[str, str]:
     """
     Which contradictory cards stay.
     """
-    return {"better-delta": "headway.builtins.standard:BetterDelta"}
+    return {
+        "better-delta": "headway.builtins.standard:BetterDelta",
+        "shared-tasks": "headway.builtins.standard:SharedTasks",
+    }
 
 
 @hookimpl

@@ -7,6 +7,7 @@ from headway.contracts._decisions import (
     Conflict,
     Fusion,
     Promotion,
+    Resolved,
     Trial,
     TrialTerms,
 )
@@ -118,6 +119,7 @@ __all__ = [
     "Remembering",
     "Removal",
     "Request",
+    "Resolved",
     "RunFinished",
     "RunStarted",
     "Sampler",

@@ -7,12 +7,17 @@ the aggregator's memory, never in a part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Generator, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from headway._records import record
+from headway.contracts._protocols import StepContext
+from headway.contracts._requests import Request, Scores
 from headway.contracts._values import Card
 from headway.statistics import Verdict
+
+Resolved: TypeAlias = tuple[tuple[Card, ...], tuple[Card, ...]]
+"""The cards that stay and those that go, both oldest first; together they are all the cards."""
 
 
 @runtime_checkable
@@ -21,11 +26,19 @@ class Conflict(Protocol):
     Says which cards contradict each other, and which of them stay.
     """
 
-    def resolve(self, cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
+    def resolve(
+        self, cards: Sequence[Card], context: StepContext
+    ) -> Resolved | Generator[Request, Scores, Resolved]:
         """
         The cards that can be merged together, and those that contradict a better one.
 
-        Both oldest first; together they are all the cards.
+        It may be a generator: then it yields what it wants measured, as the step of an aggregator does,
+        and is resumed with the scores.  Whoever measures for it chooses by what was seen, so draws
+        of the held-out tasks are not for it: the card that stays is tested on them.
+
+        Args:
+            cards: All of a step, oldest first.
+            context: The step's.
         """
         ...
 

@@ -157,7 +157,7 @@ def headway_conflicts() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("conflict")
-    ('better-delta', 'newest')
+    ('better-delta', 'newest', 'shared-tasks')
     """
 
 

@@ -4,28 +4,116 @@ Which of several contradictory cards stays.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
+from math import fsum, isqrt
 
-from headway.contracts import Card, touch_common
+import attrs
+
+from headway._checks import check_count
+from headway.contracts import Card, Measure, Request, Resolved, Scores, StepContext, touch_common
 
 
 class BetterDelta:
     """
     Of cards that touch a common part of the artifact, the one with the larger own ``delta`` stays.
 
+    It costs nothing, and holds the cards' deltas against each other though each is of another task.
     An unknown delta counts as none; on a tie the older card stays.
     """
 
-    def resolve(self, cards: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
+    def resolve(self, cards: Sequence[Card], context: StepContext) -> Resolved:
         """
         The cards that can be merged together, and those that contradict a better one.
         """
-        kept: list[Card] = []
-        taken: set[str] = set()
-        for card in sorted(cards, key=lambda c: (-(c.delta or 0.0), c.number)):
-            if not kept or not touch_common(card.keys, taken):
-                kept.append(card)
-                taken.update(card.keys)
-        numbers = {card.number for card in kept}
-        rest = tuple(card for card in cards if card.number not in numbers)
-        return tuple(sorted(kept, key=lambda c: c.number)), rest
+        del context
+        return _kept(cards, {})
+
+
+@attrs.frozen(kw_only=True)
+class SharedTasks:
+    """
+    Of cards that touch a common part of the artifact, the one that scores best on the same tasks stays.
+
+    These are the tasks that the rivals were found on, all of them for each rival, with one draw.  They
+    are training tasks: a card that was chosen on the held-out tasks would be tested on scores that it was
+    chosen for.
+
+    Only what may win is measured.  A card that did not help on its own task gives way to one that did,
+    or that was not tried.  Of the rest the few with the largest deltas are compared, so few that
+    it takes no more scores than one candidate's on the held-out tasks, or four where these are
+    fewer.  Rivals that were tried on one and the same task have been compared there.  On a tie the
+    larger delta, then the older card stays.
+
+    Args:
+        rivals: How many of the cards that contradict each other are measured at most.
+
+    Raises:
+        OptionError: the number is no whole one of at least 2.
+    """
+
+    rivals: int = 4
+
+    def __attrs_post_init__(self) -> None:
+        check_count("rivals", self.rivals, 2)
+
+    def resolve(
+        self, cards: Sequence[Card], context: StepContext
+    ) -> Generator[Request, Scores, Resolved]:
+        """
+        The cards that can be merged together, and those that contradict a better one.
+        """
+        most = min(self.rivals, max(2, isqrt(len(context.held_out))))
+        means: dict[int, float] = {}
+        for circle in _circles([card for card in cards if _may_win(card)]):
+            finalists = sorted(circle, key=_by_delta)[:most]
+            tasks = tuple(sorted({card.task for card in finalists}))
+            if len(tasks) == 1 and all(card.delta is not None for card in finalists):
+                continue
+            rows = yield Measure([context.apply(c.diff, onto=c.parent) for c in finalists], tasks)
+            means |= {c.number: fsum(row) for c, row in zip(finalists, rows, strict=True)}
+        return _kept(cards, means)
+
+
+def _may_win(card: Card) -> bool:
+    return card.delta is None or card.delta > 0
+
+
+def _by_delta(card: Card) -> tuple[float, int]:
+    return -(card.delta or 0.0), card.number
+
+
+def _rank(card: Card, means: Mapping[int, float]) -> tuple[bool, float, bool, float, int]:
+    mean = means.get(card.number)
+    return (mean is None, -(mean or 0.0), not _may_win(card), *_by_delta(card))
+
+
+def _circles(cards: Sequence[Card]) -> list[list[Card]]:
+    """
+    The cards that contradict another one, together with whom they contradict, directly or by others.
+    """
+    circles: list[list[Card]] = []
+    for card in cards:
+        met = [c for c in circles if any(touch_common(card.keys, other.keys) for other in c)]
+        circles = [c for c in circles if c not in met]
+        circles.append([*(other for c in met for other in c), card])
+    return [circle for circle in circles if len(circle) > 1]
+
+
+def _kept(cards: Sequence[Card], means: Mapping[int, float]) -> Resolved:
+    """
+    Take one card after the other that contradicts none before, the best first.
+
+    Args:
+        cards: All of them.
+        means: How well those that were compared did, by their numbers; they come first, then those
+            that may have won, by their deltas.
+    """
+    kept: list[Card] = []
+    taken: set[str] = set()
+    for card in sorted(cards, key=lambda c: _rank(c, means)):
+        if not kept or not touch_common(card.keys, taken):
+            kept.append(card)
+            taken.update(card.keys)
+    numbers = {card.number for card in kept}
+    rest = tuple(card for card in cards if card.number not in numbers)
+    return tuple(sorted(kept, key=lambda c: c.number)), rest

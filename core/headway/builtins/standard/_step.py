@@ -24,7 +24,7 @@ import attrs
 from headway._checks import check_count
 from headway.builtins.standard._acceptance import FIRST_ROUND, Sequential
 from headway.builtins.standard._audit import Audit, learnt, own_delta, uncertainty_of
-from headway.builtins.standard._conflict import BetterDelta
+from headway.builtins.standard._conflict import SharedTasks
 from headway.builtins.standard._contest import (
     Contender,
     comparable,
@@ -49,6 +49,7 @@ from headway.contracts import (
     Promotion,
     Removal,
     Request,
+    Resolved,
     Scores,
     Snapshot,
     Step,
@@ -87,7 +88,7 @@ class StandardAggregator:
     batch: int = attrs.field(default=1, alias="batch_size")
     max_steps: int = 1
     oracle_budget: int = 200
-    conflict: Conflict = attrs.field(factory=BetterDelta)
+    conflict: Conflict = attrs.field(factory=SharedTasks)
     fusion: Fusion = attrs.field(factory=Union)
     acceptance: Acceptance = attrs.field(factory=Sequential)
     promotion: Promotion = attrs.field(factory=Confirmed)
@@ -103,7 +104,7 @@ class StandardAggregator:
         Merge what helps.
         """
         begun = memory = Memory.read(context)
-        kept, clashing = self.conflict.resolve(cards)
+        kept, clashing = yield from self._resolve(cards, context)
         if clashing:
             yield Consume(clashing, "conflict")
         same = [card for card in kept if _merged((card,), context) == context.head.artifact]
@@ -114,6 +115,12 @@ class StandardAggregator:
             memory = yield from self._confirm(memory, context)
             memory = yield from self._merge(kept, memory, context)
         return None if memory == begun else memory.to_json()
+
+    def _resolve(
+        self, cards: Sequence[Card], context: StepContext
+    ) -> Generator[Request, Any, Resolved]:
+        found = self.conflict.resolve(cards, context)
+        return (yield from found) if isinstance(found, Generator) else found
 
     # ------------------------------------------------------------------ merging
 
