@@ -26,7 +26,7 @@ MOST_SHARE, FIRST_SHARE = 0.95, 0.2
 RIGHT = 0.85
 """The chance that a noisy answer is right."""
 
-LEAST_MORE = 0.03
+LEAST_MORE = 0.05
 """By how much more tasks are solved when rivals are compared on the same ones, on the mean."""
 
 

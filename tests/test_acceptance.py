@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import Counter
 from typing import ClassVar
 
 import pytest
@@ -456,7 +457,45 @@ def test_dear_measurements_make_larger_batches(price, options, expected):
     assert expected == Tuned.seen["batch_size"]
 
 
-@pytest.mark.parametrize("price", [-1, math.nan, "dear", None])
+@pytest.mark.parametrize(
+    ("seconds", "options", "expected"),
+    [
+        (0.0, {}, 1),
+        (0.05, {}, 1),
+        (4.0, {}, 8),
+        (4.0, {"n_workers": 2}, 4),
+        (4.0, {"batch_size": 1}, 1),
+        (4.0, {"batch_size": 3}, 3),
+    ],
+)
+def test_the_price_of_a_measurement_is_found_out(seconds, options, expected):
+    """
+    From how long it takes beside a rollout of a second, with 8 held-out tasks and at most two cards for
+    each worker; unless a size is given.  It is the same again in another run.
+    """
+    domain = Parts([f"p{n}" for n in range(60)], len)
+    domain.measure_price = None
+    batches = []
+
+    class Seen(StandardAggregator):
+        def step(self, cards, context):
+            batches.append(len(cards))
+            return (yield from super().step(cards, context))
+
+    registry = Registry()
+    registry.add("aggregator", "seen", Seen)
+    laws = {"rollout": Constant(1.0), "measure": Constant(seconds)}
+    fixed = {"driver": "simulated", "durations": laws, "max_rollouts": 60, "self_verify": False}
+    runs = [
+        quietly(domain, registry=registry, aggregator="seen", max_wait_rounds=9, **fixed | options)
+        for _ in range(2)
+    ]
+
+    assert expected == Counter(batches).most_common(1)[0][0]
+    assert runs[0].digest == runs[1].digest
+
+
+@pytest.mark.parametrize("price", [-1, math.nan, "dear"])
 def test_a_price_that_is_none_is_refused(price):
     """
     Before anything runs.

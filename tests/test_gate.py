@@ -181,3 +181,37 @@ def test_bad_options_are_refused(gate, options, named):
     """
     with pytest.raises(OptionError, match=named):
         gate(**options)
+
+
+@pytest.mark.parametrize(
+    ("price", "expected"), [(0.0, 2), (1.9, 2), (2.1, 3), (6.0, 6), (6.1, 6), (1e9, 6)]
+)
+def test_a_batch_grows_with_the_price_of_a_candidate(price, expected):
+    """
+    From the smallest to the largest; so many cards are taken, and fit below what is admitted.
+    """
+    gate = LagGate(n_workers=1, async_ratio=0, batch=2, most_batch=6)
+    views = [GateView(waiting=n, held=n, undecided=n, price=price) for n in range(8)]
+
+    assert [n >= expected for n in range(8)] == [gate.take(view) for view in views]
+    assert [n < expected for n in range(8)] == [gate.admit(view) for view in views]
+    assert gate.within_bound(GateView(undecided=6))
+    assert not gate.within_bound(GateView(undecided=7))
+
+
+def test_a_batch_that_is_given_does_not_grow():
+    """
+    Whatever a candidate costs.
+    """
+    gate = LagGate(n_workers=1, batch=2)
+
+    assert 2 == gate.wants(GateView(price=50.0))
+
+
+def test_the_largest_batch_is_no_smaller_than_the_smallest():
+    """
+    What is below counts as the smallest.
+    """
+    gate = LagGate(n_workers=1, async_ratio=0, batch=3, most_batch=2)
+
+    assert (3, 3) == (gate.wants(GateView(price=9.0)), gate.capacity)

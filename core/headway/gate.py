@@ -9,6 +9,7 @@ with ``quiet=True``.
 
 from __future__ import annotations
 
+from math import ceil
 from typing import ClassVar, Literal, Protocol
 
 import attrs
@@ -34,6 +35,8 @@ class GateView:
             business.
         draining: Whether the run is ending and no rollout will start any more.
         quiet: Whether nothing runs and nothing can start.
+        price: What a candidate costs to measure on the held-out tasks, in rollouts, by what has been
+            seen; 0.0 while that is not known.
     """
 
     running: int = 0
@@ -45,6 +48,7 @@ class GateView:
     sweeping: bool = False
     draining: bool = False
     quiet: bool = False
+    price: float = 0.0
 
 
 class Gate(Protocol):
@@ -99,12 +103,16 @@ class LagGate:
     """
     The asynchronous gate: bounds version drift and un-merged work.
 
-    Bound: ``in flight + undecided <= n_workers + async_ratio + (batch - 1)`` at every instant.
+    A batch is ``batch`` cards, or, where ``most_batch`` is larger, as many as a candidate costs
+    rollouts by the view's price, from ``batch`` to ``most_batch``.
+
+    Bound: ``in flight + undecided <= n_workers + async_ratio + (most_batch - 1)`` at every instant.
     Proof: ``admit`` is the only way to raise the left side, and it allows that only while the left
     side is below the bound; an ending turns one ticket into at most one card; a sweep, a step or a
     lost race move cards between waiting and leased, which the sum does not see; carrying a card
-    takes it out of the sum.  The bound leaves room for a whole batch even when nothing is in
-    flight, so a batch larger than the ratio cannot deadlock.
+    takes it out of the sum.  ``admit`` stops at the bound of the batch as it is now, which is at
+    most ``most_batch``, and leaves room for the whole of it even when nothing is in flight, so
+    a batch larger than the ratio cannot deadlock.
 
     Not safe to use from several threads at once: the machine's driver serialises.
 
@@ -113,6 +121,7 @@ class LagGate:
         async_ratio: The lag budget: versions that a worker's snapshot may be behind, and cards that
             may wait for the merger.
         batch: New cards that make a sweep worth while.
+        most_batch: The same, where measuring is dear; None, or fewer than ``batch``, means ``batch``.
         max_wait_rounds: Rounds of ``n_workers`` finished rollouts that a smaller batch waits.
         resync: ``"commit"``: every rollout starts from the head.  ``"lag"``: a worker keeps its
             snapshot until it is more than ``async_ratio`` versions behind.
@@ -128,6 +137,7 @@ class LagGate:
     batch: int = 1
     max_wait_rounds: int = 1
     resync: Literal["commit", "lag"] = "commit"
+    most_batch: int | None = None
     capacity: int = attrs.field(init=False)
     """The most tickets in flight and undecided cards together."""
 
@@ -137,20 +147,36 @@ class LagGate:
         check_count("batch", self.batch, 1)
         check_count("max_wait_rounds", self.max_wait_rounds, 0)
         check_choice("resync", self.resync, ("commit", "lag"))
-        self.capacity = self.n_workers + self.async_ratio + self.batch - 1
+        if self.most_batch is not None:
+            check_count("most_batch", self.most_batch, 1)
+        self.capacity = self._room(max(self.batch, self.most_batch or 0))
+
+    def _room(self, batch: int) -> int:
+        return self.n_workers + self.async_ratio + batch - 1
+
+    def wants(self, view: GateView) -> int:
+        """
+        How many new cards make a sweep worth while now.
+        """
+        most = self.most_batch
+        if most is None or most <= self.batch:
+            return self.batch
+        return min(most, max(self.batch, ceil(view.price)))
 
     def admit(self, view: GateView) -> bool:
         """
         Whether one more rollout may start.
         """
-        return view.running < self.n_workers and view.in_flight + view.undecided < self.capacity
+        if view.running >= self.n_workers:
+            return False
+        return view.in_flight + view.undecided < self._room(self.wants(view))
 
     def take(self, view: GateView) -> bool:
         """
         Whether a sweep may take what waits: a whole batch, or one that has waited long enough; at
         the end all that is left, once no sweep is open that might give something back.
         """
-        if view.waiting >= self.batch:
+        if view.waiting >= self.wants(view):
             return True
         if view.quiet or view.draining:
             alone = not view.sweeping and (view.quiet or view.in_flight == 0)

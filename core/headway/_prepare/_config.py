@@ -132,6 +132,7 @@ def make_blueprint(
         gate |= {
             "async_ratio": options.async_ratio,
             "batch": parts.aggregator.batch,
+            "most_batch": parts.most_batch,
             "max_wait_rounds": options.max_wait_rounds,
             "resync": options.resync,
         }

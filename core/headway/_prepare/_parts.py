@@ -34,6 +34,7 @@ class Parts:
     names: Mapping[str, str]
     distributions: tuple[str, ...]
     idle: tuple[str, ...]
+    most_batch: int | None
 
     @classmethod
     def look_up(
@@ -42,7 +43,7 @@ class Parts:
         options: RunOptions,
         initial: Artifact,
         domain: Choice,
-        gather: int,
+        gather: int | None,
         directory: RunDirectory | None,
     ) -> Parts:
         registry.freeze()
@@ -70,6 +71,7 @@ class Parts:
             names=names,
             distributions=tuple(d for d in distributions if d),
             idle=tuning.idle(choices["aggregator"]),
+            most_batch=_most_gathered(options) if tuning.finds_out else None,
         )
 
 
@@ -83,12 +85,12 @@ class _Tuning:
     Args:
         registry: Where names are looked up.
         options: The run's.
-        gather: The batch size where none was given.
+        gather: The batch size where none was given; None where the run finds it out.
     """
 
     registry: Registry
     options: RunOptions
-    gather: int
+    gather: int | None
     decisions: dict[str, Any] = attrs.field(factory=dict[str, Any], init=False)
     _taken: set[str] = attrs.field(factory=set[str], init=False)
 
@@ -102,7 +104,7 @@ class _Tuning:
         known = self.registry.options_of(kind, spec)
         given = {n: v for n, v in self._given.items() if n in known and n in TUNING}
         self._taken |= {*given, *more}
-        if self.gather > 1 and "batch_size" in known:
+        if self.gather is not None and self.gather > 1 and "batch_size" in known:
             given.setdefault("batch_size", self.gather)
         return self.registry.create(kind, spec, **given, **more)
 
@@ -113,6 +115,15 @@ class _Tuning:
             if option in known:
                 self.decisions[option] = self._make(PARTS[option], getattr(self.options, option))
         return self._make("aggregator", spec, **self.decisions)
+
+    @property
+    def finds_out(self) -> bool:
+        """
+        Whether the run is to find out the size of the aggregator's batches.
+        """
+        known = self.registry.options_of("aggregator", self.options.aggregator)
+        left_open = self.gather is None and "batch_size" not in self._given
+        return left_open and "batch_size" in known
 
     def idle(self, aggregator: str) -> tuple[str, ...]:
         """
@@ -125,16 +136,26 @@ class _Tuning:
         )
 
 
-def gathered(domain: Domain, splits: Splits, options: RunOptions) -> int:
+def gathered(domain: Domain, splits: Splits, options: RunOptions) -> int | None:
     """
     How many cards async mode gathers for a step unless it is told: as many as a candidate costs
-    rollouts, and at most two for each worker, since it waits for one round of rollouts at most.
+    rollouts; None when that is to be found out.
     """
-    price: float = domain.measure_price
-    check_number("measure_price", price, least=0, below=math.inf)
+    price: float | None = domain.measure_price
+    if price is not None:
+        check_number("measure_price", price, least=0, below=math.inf)
     if options.mode == "sync":
         return 1
-    return max(1, min(math.ceil(price * len(splits.held_out)), 2 * options.n_workers))
+    if price is None:
+        return None
+    return max(1, min(math.ceil(price * len(splits.held_out)), _most_gathered(options)))
+
+
+def _most_gathered(options: RunOptions) -> int:
+    """
+    At most two for each worker, since a batch waits for one round of rollouts at most.
+    """
+    return 2 * options.n_workers
 
 
 def _spec(

@@ -31,8 +31,9 @@ class Domain(ABC):
             something contradicts it.
         solved: A rollout with at least this reward needs no proposal.
         reward_range: The lowest and the highest reward that is valid.
-        measure_price: What one measurement costs, in rollouts; 0 when it is next to nothing.  Async
-            runs gather more cards for a step where a candidate is dear to measure.
+        measure_price: What one measurement costs, in rollouts; 0 when it is next to nothing, and None
+            when that is to be found out from how long both take.  Async runs gather more cards for a
+            step where a candidate is dear to measure.
         failure_score: What a measurement counts that failed for good; with None its candidate is
             discarded as unmeasured.
         pure: Whether its calls cost nothing and may be made again at will, as a replay that asks what
@@ -45,7 +46,7 @@ class Domain(ABC):
     deterministic: bool | None = False
     solved: float = 1.0
     reward_range: tuple[float, float] = (0.0, 1.0)
-    measure_price: float = 0.0
+    measure_price: float | None = None
     failure_score: float | None = None
     pure: bool = False
     options: ClassVar[Mapping[str, str]] = {}

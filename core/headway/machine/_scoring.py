@@ -367,20 +367,10 @@ class Scoring:
         """
         rounds = ceil(self.final_calls / self.state.config.slots)
         if not self._timed:
-            return self._rollout_seconds * rounds
+            return self.state.tally.mean_seconds("rollout", self.state.now) * rounds
         mean = self._seconds / self._timed
         # The last of many that run at once takes longer than the mean.
         return mean * (rounds - 1) + min(self._longest, _LAST * mean)
-
-    @property
-    def _rollout_seconds(self) -> float:
-        """
-        The mean duration of the rollouts that have ended; 0.0 when none has.
-        """
-        tally, running = self.state.tally, self.state.slots.running.values()
-        flying = [call.kind for call in running].count("rollout")
-        ended = tally.calls["rollout"] - flying
-        return (tally.seconds["rollout"] + flying * self.state.now) / ended if ended else 0.0
 
     def next_deadline(self) -> float | None:
         """

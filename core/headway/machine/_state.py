@@ -37,6 +37,13 @@ from headway.machine._slots import Slots
 from headway.machine._tally import Tally
 from headway.merger import Merger
 
+WORTH_GATHERING = 0.1
+"""
+Seconds of measuring below which a candidate is never dear.
+
+Of calls that take microseconds, the threads' turns are measured and not the calls.
+"""
+
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
 
 Determinism: TypeAlias = Literal["declared", "unknown", "assumed", "contradicted", "noisy"]
@@ -144,6 +151,7 @@ class State:
             self.backoff.started(call.id)
             self.tally.calls[kind] += 1
         self.tally.seconds[kind] -= self.now
+        self.tally.running[kind] += 1
         self.out.append(Run(call))
 
     def ended(self, call: int) -> Call | None:
@@ -153,6 +161,7 @@ class State:
         ended = self.slots.end(call)
         if ended is not None:
             self.tally.seconds[ended.kind] += self.now
+            self.tally.running[ended.kind] -= 1
             if call in self.tally.reverifying:
                 self.tally.reverify_ended(call, self.now)
         return ended
@@ -225,6 +234,16 @@ class State:
         Whether equal work is looked at for unequal rewards.
         """
         return self.determinism in ("unknown", "assumed")
+
+    @property
+    def candidate_price(self) -> float:
+        """
+        What it takes to measure a candidate, in rollouts, by how long both took; 0.0 while that is not
+        known, and where it takes no time to speak of.
+        """
+        rollout = self.tally.mean_seconds("rollout", self.now)
+        measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
+        return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
 
     def forget(self, requester: Requester) -> None:
         """

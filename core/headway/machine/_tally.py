@@ -147,6 +147,7 @@ class Tally:
     reverifying: set[int] = attrs.field(factory=set[int])
     seconds: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0.0))
     """By kind of call.  A start is subtracted and an end added, so only ended calls make sense."""
+    running: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0))
     completions: dict[str, int] = attrs.field(factory=lambda: dict.fromkeys(COMPLETIONS, 0))
     decisions: Counter[str] = attrs.field(factory=Counter[str])
     etas: Counter[int] = attrs.field(factory=Counter[int])
@@ -168,6 +169,16 @@ class Tally:
         """
         self.reverifying.discard(call)
         self.reverify_seconds += now
+
+    def mean_seconds(self, kind: str, now: float) -> float:
+        """
+        The seconds that calls of a kind took so far for each that has ended; 0.0 when none has.
+
+        What runs counts too, so that the longest, which end last, are not left out.
+        """
+        running = self.running[kind]
+        ended = self.calls[kind] - running
+        return (self.seconds[kind] + running * now) / ended if ended else 0.0
 
     def usage(
         self, *, tokens: int, cost: float, running: Mapping[str, int], now: float

@@ -94,6 +94,7 @@ class Tickets:
             sweeping,
             self.state.phase == "draining",
             quiet,
+            self.state.candidate_price,
         )
 
     def admit(self, sweeping: bool) -> bool:

@@ -538,11 +538,16 @@ class Auditor:
         must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
         self._check_busy(slots, flying, open_work)
 
-    def _bound(self) -> int:
+    def _bound(self, *, least: bool = False) -> int:
+        """
+        What the gate lets in, with the largest batch that it may want, or with the smallest.
+        """
         if isinstance(self.gate, Barrier):
             bound = self.gate.round_size
         else:
-            bound = self.gate.n_workers + self.gate.async_ratio + self.gate.batch - 1
+            gate = self.gate
+            batch = gate.batch if least else max(gate.batch, gate.most_batch or 0)
+            bound = gate.n_workers + gate.async_ratio + batch - 1
         return bound + self.carried
 
     def _check_busy(self, slots: int, flying: int, open_work: int) -> None:
@@ -557,7 +562,7 @@ class Auditor:
             return  # a rollout may wait for what others turn out not to spend
         if machine.scoring.target_reached:  # rollouts that begin now would be given up
             return
-        full = open_work >= self._bound() - self.carried or flying >= config.n_workers
+        full = open_work >= self._bound(least=True) - self.carried or flying >= config.n_workers
         if slots >= config.slots or full or self.tickets == config.max_rollouts:
             return
         exhausted = len(self.barren) == len(config.train)

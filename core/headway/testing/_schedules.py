@@ -104,6 +104,7 @@ class Schedule:
     refresh_interval: int
     outage: tuple[int, int]
     checkpoint_every: int | None
+    most_batch: int
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -155,6 +156,7 @@ class Schedule:
             refresh_interval=more.choice([1, 1, 2, 3]),
             outage=more.choice([(0, 0), (0, 0), (more.randint(10, 120), more.randint(5, 90))]),
             checkpoint_every=held.choice([None, None, None, held.randint(1, 40)]),
+            most_batch=more.choice([0, 0, 12]),
         )
 
     @property
@@ -221,6 +223,7 @@ class Schedule:
             n_workers=self.n_workers,
             async_ratio=self.async_ratio,
             batch=self.batch,
+            most_batch=max(self.batch, self.most_batch),
             resync="lag" if self.resync == "lag" else "commit",
         )
 

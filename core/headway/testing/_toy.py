@@ -39,6 +39,7 @@ class ToyDomain(Domain):
     """
 
     name: ClassVar[str] = "toy"
+    measure_price: float | None = 0.0  # batches do not depend on the latency
     options: ClassVar[Mapping[str, str]] = {
         "n_keys": "how many keys there are",
         "n_values": "how many values a key may have",

@@ -73,6 +73,7 @@ class Inflect(SlowDomain):
     """
 
     name: ClassVar[str] = "inflect"
+    measure_price: float | None = 0.0  # batches do not depend on the latency
     options: ClassVar[Mapping[str, str]] = {
         "latency": "how long each call takes: none, constant:SECONDS, lognormal:MEAN,SIGMA, ...",
         "noise": "standard deviation of the noise on each reward, 0 by default",
