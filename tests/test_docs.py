@@ -9,9 +9,11 @@ import ast
 import doctest
 import importlib
 import inspect
+import os
 import pkgutil
 import re
 import shlex
+import shutil
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -78,6 +80,10 @@ def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch
     """
     if "headway_domains" in code:
         pytest.importorskip("headway_domains", reason="the example needs headway-domains")
+    if "headway_git" in code:
+        pytest.importorskip("headway_git", reason="the example needs headway-git")
+        if not shutil.which("git") and "git" not in os.environ.get("HEADWAY_REQUIRE", ""):
+            pytest.skip("the example needs the program git")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     if ">>>" in code:
