@@ -310,3 +310,37 @@ def test_a_damaged_artifact_is_found(path):
 
     with pytest.raises(LedgerCorrupt, match=r"the artifact .* is damaged: it is missing"):
         list(opened(path).rows())
+
+
+@pytest.mark.parametrize("since", [0, 1, 6, 7, 8, 29, 30, 59, 60])
+def test_the_tail_alone(path, rows, since):
+    """It is what came after so many rows, and what is appended follows it."""
+    written(path, rows[:60])
+    journal = opened(path)
+    tail = list(journal.rows(since))
+    journal.append(rows[60].event, rows[60].answers, rows[60].witness)
+    journal.close()
+    journal.database.close()
+
+    assert rows[since:60] == tail
+    assert rows[:61] == list(opened(path).rows())
+
+
+def test_checkpoints(path, rows):
+    """The newest that is whole is found; a cut takes back those of what it takes away."""
+    journal = opened(path)
+    journal.begin({})
+    for number, row in enumerate(rows[:60], 1):
+        journal.append(row.event, row.answers, row.witness)
+        if number % 20 == 0:
+            journal.keep({"after": number, "b": 1, "a": 2})
+            journal.settle()
+    journal.close()
+    journal.database.close()
+    damage = "UPDATE journal_checkpoint SET body = x'00' WHERE event = 60"
+
+    assert (60, {"after": 60, "b": 1, "a": 2}) == opened(path).checkpoint()
+    changed(path, lambda connection: connection.execute(damage))
+    assert (40, {"after": 40, "b": 1, "a": 2}) == opened(path).checkpoint()
+    opened(path).cut(39)
+    assert opened(path).checkpoint() is None

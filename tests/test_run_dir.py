@@ -5,14 +5,19 @@ Run directories: a run that was begun goes on, and one that has ended is not run
 import itertools
 import json
 import sqlite3
+from functools import partial
 
+import attrs
 import pytest
 
 import headway
 from headway import Domain, Outcome, Splits, Task
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.contracts import CardDecided, HeadCommitted, TicketEnded
+from headway.builtins.sqlite import Database, SqliteLedger
+from headway.contracts import CardDecided, Committed, HeadCommitted, TicketEnded
+from headway.drivers import Checkpoints
 from headway.errors import ContractError, OptionError, RunDirectoryError, UsageError
+from headway.journal import JournalFile
 from headway.testing._toy import ToyDomain
 
 OPTIONS = {"max_rollouts": 60, "seed": 3, "n_workers": 4}
@@ -249,20 +254,14 @@ def test_a_commit_that_was_not_acknowledged_is_made_once(tmp_path):
     domain = toy()
     with pytest.raises(KeyboardInterrupt):
         run(domain, folder, observers=[StopAtCommit()])
-    with sqlite3.connect(folder / "run.sqlite") as connection:
-        commits = connection.execute(
-            "SELECT count(*) FROM ledger_log WHERE branch = 'dev' AND key IS NOT NULL"
-        ).fetchone()[0]
-        first, text = connection.execute(
-            "SELECT first, lines FROM journal WHERE lines LIKE '%Committed%' ORDER BY first"
-        ).fetchone()
-        lines = text.split("\n")
-        at = next(n for n, line in enumerate(lines) if '"Committed"' in line)
-        connection.execute("DELETE FROM journal WHERE first > ?", (first,))
-        connection.execute(
-            "UPDATE journal SET count = ?, lines = ? WHERE first = ?",
-            (at, "\n".join(lines[:at]), first),
-        ) if at else connection.execute("DELETE FROM journal WHERE first = ?", (first,))
+    database = Database(folder / "run.sqlite")
+    journal = JournalFile(database)
+    events = [row.event for row in journal.rows()]
+    journal.cut(
+        next(n for n, e in enumerate(events) if isinstance(getattr(e, "value", 0), Committed))
+    )
+    commits = len(SqliteLedger(database).log())
+    database.close()
     result = run(domain, folder)
     versions = [entry.version for entry in result.ledger_log]
 
@@ -281,23 +280,23 @@ def test_evolve_goes_on_too(tmp_path):
     """The same call, with the same functions, in the same directory."""
     calls = []
 
-    def solve(state, task, *, rng):
+    def solve(rendered, task):
         calls.append(task)
-        return state.get("answer", "")
+        return rendered
 
     def reward(task, output):
         return 1.0 if output == "yes" else 0.0
 
-    def propose(state, task, output, *, rng):
-        return {"answer": rng.choice(["yes", "no", "maybe"])}
+    def propose(rendered, task, output, reward, *, rng):
+        return rng.choice(["yes", "no", "maybe"])
 
     def go(*observers):
         return headway.evolve(
-            [f"task {n}" for n in range(12)],
+            [f"task {n}" for n in range(24)],
             reward,
             run=solve,
             propose=propose,
-            initial_state={},
+            strategy=headway.SingleSlot("none"),
             run_dir=tmp_path / "r",
             rounds=4,
             observers=observers,
@@ -321,31 +320,26 @@ def test_an_aggregator_that_asks_otherwise_is_found_out(tmp_path):
     class Asks:
         batch = 1
 
-        def __init__(self, draws):
-            self.draws = draws
+        def __init__(self, tasks):
+            self.tasks = tasks
 
         def step(self, cards, context):
-            yield Measure((context.head,), context.held_out, draws=self.draws)
-            yield Measure((context.head,), context.held_out, draws=self.draws + 1)
+            fresh = 10 * context.step
+            yield Measure((context.head,), context.held_out[: self.tasks], first=fresh)
+            yield Measure((context.head,), context.held_out[: self.tasks], first=fresh + 1)
 
     class Stops(SlowToy):
+        left = 12
+
         def measure(self, state, task, *, rng):
-            if self.stop:
+            self.left -= 1
+            if self.left == 0:
                 raise KeyboardInterrupt
             return 0.0
 
-        stop = False
-
     domain = Stops(n_keys=6, n_tasks=8, right=0.4, noise=0.1)
-
-    class AtCard:
-        def __call__(self, notice):
-            if isinstance(notice, TicketEnded) and notice.ticket == 6:
-                domain.stop = True
-
     with pytest.raises(KeyboardInterrupt):
-        run(domain, tmp_path / "r", aggregator=Asks(1), observers=[AtCard()])
-    domain.stop = False
+        run(domain, tmp_path / "r", aggregator=Asks(1))
     with pytest.raises((ReplayDivergence, ContractError), match=r"step .* asks for"):
         run(domain, tmp_path / "r", aggregator=Asks(3))
 
@@ -377,3 +371,35 @@ def test_a_domain_of_its_own(tmp_path):
     result = run(Mine(), tmp_path / "r", max_rollouts=12)
 
     assert 1.0 == result.final_reward
+
+
+@pytest.mark.parametrize("after", [15, 25, 40])
+def test_it_goes_on_from_a_checkpoint(tmp_path, monkeypatch, after):
+    """As from the first event; and what came before the checkpoint is not even read."""
+    options = {"mode": "sync", "driver": "serial"}
+    monkeypatch.setattr(headway._prepare, "Checkpoints", partial(Checkpoints, every=30))
+    whole = headway.run(toy(), **OPTIONS, **options)
+    began = []
+    for session in itertools.count(1):
+        try:
+            watch = StopAt(after + session)
+            result = run(toy(), tmp_path / "r", observers=[watch], **options)
+        except KeyboardInterrupt:
+            with sqlite3.connect(tmp_path / "r" / "run.sqlite") as look:
+                found = "SELECT max(event) FROM journal_checkpoint"
+                began.append(look.execute(found).fetchone()[0] or 0)
+                # What is damaged before the checkpoint is no hindrance.
+                look.execute(
+                    "UPDATE journal SET lines = 'x' || lines WHERE first + count < ?",
+                    (began[-1] // 2,),
+                )
+        else:
+            break
+        assert session < 60
+
+    assert whole.digest == result.digest
+    assert [attrs.evolve(s, now=0) for s in whole.history] == [
+        attrs.evolve(s, now=0) for s in result.history
+    ]
+    assert whole.failures == result.failures
+    assert began[-1] > 0

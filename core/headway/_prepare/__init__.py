@@ -25,7 +25,7 @@ from headway.contracts import (
     Splits,
     canonical_json,
 )
-from headway.drivers import Earlier, Engine, StepHost, Telling, Workbench
+from headway.drivers import Checkpoints, Earlier, Engine, StepHost, Telling, Workbench
 from headway.errors import ContractError, HeadwayError, UsageError, shown
 from headway.journal import Journal, Keeper
 from headway.machine import MachineConfig, PluginLookups, Started
@@ -118,20 +118,23 @@ def prepare(
         way = course(directory, plan, way.lookups, pure=domain.pure)
     notes = (*warned, *way.told, *_effects(domain, way.blueprint.config, parts))
     recorder = Recorder()
+    engine = Engine(
+        machine=way.blueprint.machine(way.lookups),
+        lookups=way.lookups,
+        steps=StepHost(parts.aggregator, domain, way.blueprint.config, options.blast_radius),
+        bench=_bench(domain, options, parts, splits, way.journal),
+        recorder=recorder,
+        tell=_telling(domain.name, parts, registry, observers),
+        opening=_opening(domain, options, parts, notes),
+        journal=way.journal,
+        validate=options.validate,
+    )
+    if directory is not None and options.driver != "simulated":
+        engine.after = Checkpoints(engine, directory.journal.keep)
     return Prepared(
         options=options,
         splits=splits,
-        engine=Engine(
-            machine=way.blueprint.machine(way.lookups),
-            lookups=way.lookups,
-            steps=StepHost(parts.aggregator, domain, way.blueprint.config, options.blast_radius),
-            bench=_bench(domain, options, parts, splits, way.journal),
-            recorder=recorder,
-            tell=_telling(domain.name, parts, registry, observers),
-            opening=_opening(domain, options, parts, notes),
-            journal=way.journal,
-            validate=options.validate,
-        ),
+        engine=engine,
         started=Started(0.0, _first_head(parts), stable_of(parts.ledger)),
         warned=warned,
         recorder=recorder,

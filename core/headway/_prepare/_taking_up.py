@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 
 from headway._prepare._parts import Parts
-from headway.contracts import Artifact, Domain, Splits, Task, content_digest
+from headway.contracts import Artifact, Domain, Json, Splits, Task, content_digest
 from headway.drivers import Earlier, ResumedLookups
-from headway.errors import OptionError
+from headway.errors import CheckpointError, OptionError
 from headway.journal import Blueprint, Keeper
-from headway.machine import Lookups
+from headway.machine import Lookups, RecordedLookups
 from headway.options import PARTS, RunOptions
 from headway.result import Result
 from headway.rundir import Header, Plan, RunDirectory
@@ -59,14 +59,34 @@ def course(directory: RunDirectory, plan: Plan, lookups: Lookups, *, pure: bool)
     if directory.journal.is_empty:
         return Course(blueprint=blueprint, lookups=lookups, journal=directory.journal)
     resumed = ResumedLookups(lookups)
+    first, checkpoint = _usable_checkpoint(directory, blueprint)
     return Course(
         blueprint=blueprint,
         lookups=resumed,
         journal=directory.journal,
         result=directory.result(),
-        earlier=Earlier(rows=directory.rows(), lookups=resumed),
+        earlier=Earlier(
+            rows=directory.journal.rows(first),
+            lookups=resumed,
+            first=first,
+            checkpoint=checkpoint,
+        ),
         told=(*told, f"goes on with the run in {directory.path}"),
     )
+
+
+def _usable_checkpoint(directory: RunDirectory, blueprint: Blueprint) -> tuple[int, Json | None]:
+    """
+    How many events came before the newest checkpoint, and that; without one that this version can
+    read, the journal is read from its first event.
+    """
+    first, checkpoint = directory.journal.checkpoint() or (0, None)
+    if checkpoint is not None:
+        try:
+            blueprint.machine(RecordedLookups()).restore(checkpoint["machine"])
+        except (CheckpointError, KeyError, TypeError):
+            return 0, None
+    return first, checkpoint
 
 
 def make_plan(

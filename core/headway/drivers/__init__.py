@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from headway.drivers._checkpoint import put_back, take
+from headway.drivers._checkpoint import Checkpoints, put_back, take
 from headway.drivers._engine import Engine, Telling, Work
 from headway.drivers._interrupt import Interrupt, catching_signals
 from headway.drivers._recovery import Earlier, Recovery, ResumedLookups, TakenUp, take_up
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # importing it costs, and most runs need no loop
 
 __all__ = [
     "DRIVE",
+    "Checkpoints",
     "Drive",
     "Earlier",
     "Engine",
@@ -65,7 +66,8 @@ class Drive:
         if self.earlier is not None:
             if self.earlier.checkpoint is not None:
                 put_back(engine, self.earlier.checkpoint)
-            return take_up(Recovery(engine, self.earlier.lookups), self.earlier.rows)
+            recovery = Recovery(engine, self.earlier.lookups, self.earlier.first)
+            return take_up(recovery, self.earlier.rows)
         return TakenUp(now=started.now, calls=(), cancelled=frozenset(), events=(started,))
 
 

@@ -9,7 +9,10 @@ they were in.  Whoever drives a run asks ``take`` between two events, from the t
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
+
+import attrs
 
 from headway.contracts import Fault, Json, Remembering, canonical_json
 from headway.drivers._engine import Engine
@@ -44,6 +47,38 @@ def take(engine: Engine) -> Json | None:
         "recorded": recorded,
         "events": [engine.events, engine.stopped_at],
     }
+
+
+EVERY = 5_000
+"""Events between two checkpoints of a run directory."""
+
+
+@attrs.define(eq=False)
+class Checkpoints:
+    """
+    Takes a checkpoint every so many events, or as soon after that as no step is out.
+
+    Args:
+        engine: The run.
+        keep: What keeps one.
+        every: So many events.
+    """
+
+    engine: Engine
+    keep: Callable[[Json], None]
+    every: int = EVERY
+    _events: int = attrs.field(default=0, init=False)
+
+    def __call__(self) -> None:
+        """
+        Count an event, and take a checkpoint when it is due.
+        """
+        self._events += 1
+        if self._events >= self.every and self.engine.stopped_at is None:
+            checkpoint = take(self.engine)
+            if checkpoint is not None:
+                self._events = 0
+                self.keep(checkpoint)
 
 
 def put_back(engine: Engine, checkpoint: Json) -> None:

@@ -104,6 +104,7 @@ class Engine:
         validate: Whether to assert every invariant after every event.
         events: How many events there were before one stopped the run.
         stopped_at: The number of that event, counted from 0.
+        after: Called after every event, once what followed from it has been told to the recorder.
     """
 
     machine: Machine
@@ -117,6 +118,7 @@ class Engine:
     validate: bool = False
     events: int = attrs.field(default=0, init=False)
     stopped_at: int | None = attrs.field(default=None, init=False)
+    after: Callable[[], None] | None = attrs.field(default=None, init=False)
 
     def handle(self, event: Event) -> list[Instruction]:
         """
@@ -159,6 +161,8 @@ class Engine:
                     todo.append(self.steps.resume(instruction, clock))
                 else:
                     self.settle(instruction)
+            if self.after is not None:
+                self.after()
         return work
 
     def settle(self, instruction: Instruction) -> None:

@@ -117,13 +117,14 @@ class Recovery:
     Args:
         engine: A new engine whose look-ups are ``lookups``, and whose journal holds the rows already.
         lookups: What its machine was built with.
+        read: How many events came before the first row.
     """
 
     engine: Engine
     lookups: ResumedLookups
+    _read: int = 0
     _resumed: dict[int, list[Resume]] = attrs.field(factory=dict[int, list[Resume]], init=False)
     _said: dict[int, list[Event]] = attrs.field(factory=dict[int, list[Event]], init=False)
-    _read: int = attrs.field(default=0, init=False)
 
     def read(self, row: Row) -> list[Instructed]:
         """
@@ -194,12 +195,14 @@ class Earlier:
     Args:
         rows: The rows, to be read once; with a checkpoint, those that came after it.
         lookups: What the new machine was built with.
+        first: How many events came before these.
         checkpoint: What ``take`` gave, or a simulation's ``checkpoint``; None to read from the first
             event.
     """
 
     rows: Iterable[Row]
     lookups: ResumedLookups
+    first: int = 0
     checkpoint: Json | None = None
 
 

@@ -219,6 +219,8 @@ class ConcurrentRun:
     def _handle(self, event: Event) -> None:
         for instruction in self.engine.handle(event):
             _DISPATCH[type(instruction)](self, instruction)
+        if self.engine.after is not None:
+            self.engine.after()
 
     def _end(self) -> None:
         if self._over:

@@ -14,7 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import crc32
 
 import attrs
@@ -22,7 +22,10 @@ import attrs
 from headway.codec import Decoder, Encoder
 from headway.contracts import Json
 from headway.errors import LedgerCorrupt, LedgerError
-from headway.journal._artifacts import TABLE, Artifacts
+from headway.journal._artifacts import TABLE as ARTIFACTS
+from headway.journal._artifacts import Artifacts
+from headway.journal._checkpoints import TABLE as CHECKPOINTS
+from headway.journal._checkpoints import newest, put
 from headway.journal._rows import Row
 from headway.journal._spelling import Damaged, read_rows, seal, spell_row, spell_value
 from headway.machine import CallValue, Done, Event
@@ -35,6 +38,9 @@ PACE = 0.01
 
 MOST_WAITING = 20_000
 """Rows that may wait for the disk before whoever appends must wait too."""
+
+_Kept: TypeAlias = tuple[Event, tuple[Any, ...], str]
+"""An event, the look-ups' answers and the machine's witness."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal_header (
@@ -65,11 +71,10 @@ class JournalFile:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
-    _waiting: list[tuple[Event, tuple[Any, ...], str]] = attrs.field(
-        factory=list[tuple[Event, tuple[Any, ...], str]], init=False
-    )
+    _waiting: list[_Kept] = attrs.field(factory=list[_Kept], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
+    _checkpoint: tuple[int, Json] | None = attrs.field(default=None, init=False)
     _count: int = attrs.field(default=0, init=False)
     _durable: int = attrs.field(default=0, init=False)
     _checksum: int = attrs.field(default=0, init=False)
@@ -94,7 +99,7 @@ class JournalFile:
 
         text = json.dumps(header, allow_nan=False)
         with self.database.writing() as connection:
-            for statement in (*_TABLES.split(";"), STATES, TABLE):
+            for statement in (*_TABLES.split(";"), STATES, ARTIFACTS, CHECKPOINTS):
                 connection.execute(statement)
             connection.execute("INSERT INTO journal_header VALUES (1, ?)", (text,))
         self._checksum = crc32(text.encode())
@@ -114,29 +119,54 @@ class JournalFile:
             row = connection.execute("SELECT text FROM journal_header").fetchone()
         return None if row is None else str(row[0])
 
-    def rows(self) -> Iterator[Row]:
+    def checkpoint(self) -> tuple[int, Json] | None:
+        """
+        The newest checkpoint, and how many events came before it; None when there is none.
+        """
+        with self.database.reading() as connection:
+            return newest(connection)
+
+    def rows(self, since: int = 0) -> Iterator[Row]:
         """
         The rows that are on disk, in order.  New ones are appended behind those that were read.
+
+        Args:
+            since: How many rows are left out; those are not looked at.
 
         Raises:
             LedgerCorrupt: one is not what was written.
         """
-        self._checksum = crc32((self._header_text() or "").encode())
-        self._count = self._durable = 0
+        start, self._checksum = self._start_of_group(since)
+        self._count = self._durable = start
         self._artifacts.look()
+        for row in self._read_from(start):
+            if self._count >= since:
+                yield row
+            self._count += 1
+        self._durable = self._count
+
+    def _start_of_group(self, event: int) -> tuple[int, int]:
+        """
+        Where the group of an event begins, and the checksum of all before it.
+        """
+        with self.database.reading() as connection:
+            last = "SELECT first, lines FROM journal WHERE first <= ? ORDER BY first DESC LIMIT 2"
+            found = connection.execute(last, (event,)).fetchall() if event else []
+        if len(found) < 2:  # noqa: PLR2004 - there is none before it
+            return 0, crc32((self._header_text() or "").encode())
+        return int(found[0][0]), int(found[1][1].rpartition("\n")[2][:8], 16)
+
+    def _read_from(self, start: int) -> Iterator[Row]:
         decode = Decoder(self._artifacts.get)
-        for first, count, text in self._groups():
+        for first, count, text in self._groups(start):
             lines = text.split("\n")
             if first != self._count or count != len(lines):
                 raise self._damage(f"event {first} follows, with {len(lines)} of {count} events")
             try:
-                for row in read_rows(lines, self._checksum, decode):
-                    yield row
-                    self._count += 1
+                yield from read_rows(lines, self._checksum, decode)
             except (Damaged, ValueError, TypeError, KeyError) as error:
                 raise self._damage(str(error)) from error
             self._checksum = int(lines[-1][:8], 16)
-        self._durable = self._count
 
     @property
     def is_empty(self) -> bool:
@@ -171,6 +201,7 @@ class JournalFile:
         """
         with self.database.writing() as connection:
             connection.execute("DELETE FROM journal_end")
+            connection.execute("DELETE FROM journal_checkpoint WHERE event > ?", (event,))
             connection.execute("DELETE FROM journal WHERE first >= ?", (event,))
             last = "SELECT first, count, lines FROM journal ORDER BY first DESC LIMIT 1"
             for first, count, text in connection.execute(last).fetchall():
@@ -179,8 +210,8 @@ class JournalFile:
                     change = "UPDATE journal SET count = ?, lines = ? WHERE first = ?"
                     connection.execute(change, (len(kept), "\n".join(kept), first))
 
-    def _groups(self) -> Iterator[tuple[int, int, str]]:
-        last, step = -1, 64
+    def _groups(self, start: int) -> Iterator[tuple[int, int, str]]:
+        last, step = start - 1, 64
         while True:
             with self.database.reading() as connection:
                 found = connection.execute(
@@ -226,6 +257,13 @@ class JournalFile:
                 self._work.notify()
             elif self._writer is None:
                 self._start()
+
+    def keep(self, checkpoint: Json) -> None:
+        """
+        Keep a checkpoint of what all events so far have led to.
+        """
+        with self._lock:
+            self._checkpoint = (self._count, checkpoint)
 
     def _check_open(self) -> None:
         if self._broken is not None:
@@ -277,9 +315,10 @@ class JournalFile:
 
     def _write(self) -> None:
         written = 0.0
-        while lines := self._next_group(written):
+        while (found := self._next_group(written))[0]:
+            lines, checkpoint = found
             try:
-                self._write_group(lines)
+                self._write_group(lines, checkpoint)
             except BaseException as error:  # noqa: BLE001 - it is raised where events come in
                 with self._lock:
                     self._broken = error
@@ -290,7 +329,7 @@ class JournalFile:
                 self._durable += len(lines)
                 self._settled.notify_all()
 
-    def _next_group(self, written: float) -> list[tuple[Event, tuple[Any, ...], str]]:
+    def _next_group(self, written: float) -> tuple[list[_Kept], tuple[int, Json] | None]:
         with self._lock:
             while not self._waiting and not self._closing:
                 self._idle = True
@@ -303,9 +342,10 @@ class JournalFile:
                     break
                 self._work.wait(left)
             group, self._waiting = self._waiting, []
-            return group
+            checkpoint, self._checkpoint = self._checkpoint, None
+            return group, checkpoint
 
-    def _write_group(self, group: list[tuple[Event, tuple[Any, ...], str]]) -> None:
+    def _write_group(self, group: list[_Kept], checkpoint: tuple[int, Json] | None) -> None:
         lines: list[str] = []
         checksum = self._checksum
         with self.database.writing() as connection:
@@ -317,4 +357,6 @@ class JournalFile:
                 lines.append(line)
             row = (self._durable, len(lines), "\n".join(lines))
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
+            if checkpoint is not None:
+                put(connection, *checkpoint)
         self._checksum = checksum

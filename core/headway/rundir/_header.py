@@ -13,6 +13,9 @@ from headway.contracts import Json
 from headway.errors import RunDirectoryError
 from headway.journal import Blueprint
 
+LONGEST_WAIT = 10_000
+"""Events after which a step is held back until there can be a checkpoint."""
+
 FORMAT = 1
 """The number of the format in which headers are written."""
 
@@ -75,7 +78,7 @@ class Header:
         from uuid import uuid4  # costs, as the import below, and most runs have no directory
 
         run = uuid4().hex
-        config = attrs.evolve(plan.blueprint.config, run=run)
+        config = attrs.evolve(plan.blueprint.config, run=run, checkpoint_every=LONGEST_WAIT)
         blueprint = attrs.evolve(plan.blueprint, config=config)
         return cls(run=run, plan=attrs.evolve(plan, blueprint=blueprint), pure=pure)
 
