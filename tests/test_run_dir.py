@@ -138,7 +138,7 @@ def test_an_interrupted_run_goes_on(tmp_path):
     import _thread
 
     def interrupt(notice):
-        if isinstance(notice, TicketEnded) and notice.ticket == 20:
+        if isinstance(notice, TicketEnded) and notice.ticket == 8:
             _thread.interrupt_main()
 
     domain = SlowToy(n_keys=6, n_tasks=8, right=0.4)
@@ -160,7 +160,7 @@ class SlowToy(ToyDomain):
     def rollout(self, state, task, *, rng):
         import time
 
-        time.sleep(0.002)
+        time.sleep(0.02)
         return super().rollout(state, task, rng=rng)
 
 
