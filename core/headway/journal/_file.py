@@ -74,6 +74,7 @@ class JournalFile:
     _waiting: list[_Kept] = attrs.field(factory=list[_Kept], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
+    _encode: Encoder = attrs.field(init=False)
     _checkpoint: tuple[int, Json] | None = attrs.field(default=None, init=False)
     _count: int = attrs.field(default=0, init=False)
     _durable: int = attrs.field(default=0, init=False)
@@ -86,6 +87,7 @@ class JournalFile:
 
     def __attrs_post_init__(self) -> None:
         self._artifacts = Artifacts(self.database)
+        self._encode = Encoder(self._artifacts.name)
         self._work = threading.Condition(self._lock)
         self._settled = threading.Condition(self._lock)
 
@@ -95,11 +97,9 @@ class JournalFile:
         """
         Write the header of a new journal.
         """
-        from headway.builtins.sqlite import STATES  # costs, and was imported with the database
-
         text = json.dumps(header, allow_nan=False)
         with self.database.writing() as connection:
-            for statement in (*_TABLES.split(";"), STATES, ARTIFACTS, CHECKPOINTS):
+            for statement in (*_TABLES.split(";"), ARTIFACTS, CHECKPOINTS):
                 connection.execute(statement)
             connection.execute("INSERT INTO journal_header VALUES (1, ?)", (text,))
         self._checksum = crc32(text.encode())
@@ -348,14 +348,14 @@ class JournalFile:
     def _write_group(self, group: list[_Kept], checkpoint: tuple[int, Json] | None) -> None:
         lines: list[str] = []
         checksum = self._checksum
+        for event, answers, witness in group:
+            value = self._spelled.pop(event.call, None) if type(event) is Done else None
+            text = spell_row(event, answers, witness, value=value, encode=self._encode)
+            line, checksum = seal(text, checksum)
+            lines.append(line)
+        row = (self._durable, len(lines), "\n".join(lines))
         with self.database.writing() as connection:
-            encode = Encoder(lambda artifact: {"$a": self._artifacts.put(connection, artifact)})
-            for event, answers, witness in group:
-                value = self._spelled.pop(event.call, None) if type(event) is Done else None
-                text = spell_row(event, answers, witness, value=value, encode=encode)
-                line, checksum = seal(text, checksum)
-                lines.append(line)
-            row = (self._durable, len(lines), "\n".join(lines))
+            self._artifacts.flush(connection)
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
             if checkpoint is not None:
                 put(connection, *checkpoint)

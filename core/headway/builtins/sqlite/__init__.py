@@ -5,6 +5,5 @@ more in it.
 
 from headway.builtins.sqlite._database import Database
 from headway.builtins.sqlite._ledger import SqliteLedger
-from headway.builtins.sqlite._states import STATES, States, Stored
 
-__all__ = ["STATES", "Database", "SqliteLedger", "States", "Stored"]
+__all__ = ["Database", "SqliteLedger"]
