@@ -72,7 +72,7 @@ class Program(Domain):
 
     name = "artifact"
     deterministic: bool | None = None
-    measure_price: float = 1.0
+    measure_price: float | None = 1.0
     options: ClassVar[Mapping[str, str]] = {**OPTION_HELP, **_FILES}
     defaults: ClassVar[Mapping[str, Json]] = {"max_rollouts": 60}
 
