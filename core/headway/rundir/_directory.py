@@ -26,6 +26,7 @@ from headway.result import Result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import Lease
+from headway.rundir._place import check_place
 
 if TYPE_CHECKING:
     from headway.builtins.sqlite import Database
@@ -61,6 +62,7 @@ class RunDirectory:
         self._made = not self.path.exists()
         with ExitStack() as stack:
             self._check_place()
+            check_place(self.path)
             self._lease = Lease(self.path)
             stack.callback(self._lease.release)
             begun = (self.path / BEGUN).exists()
