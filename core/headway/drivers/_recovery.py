@@ -215,7 +215,7 @@ class TakenUp:
         now: Its clock.
         calls: The calls that were in flight, in the order in which they were made.
         cancelled: Those of them that nobody waits for any more.
-        events: What the machine is to be told first.
+        events: What the machine is to be told first; nothing when the run was over.
     """
 
     now: float
@@ -247,7 +247,8 @@ def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
                 calls.pop(work.call, None)
         if isinstance(event, Done | Failed):
             calls.pop(event.call, None)
-    events = (Resumed(now), *recovery.reopen(now))
+    # A run that was over had only not written its result yet: nothing is to go on.
+    events = () if recovery.engine.finished else (Resumed(now), *recovery.reopen(now))
     return TakenUp(
         now=now,
         calls=tuple(calls.values()),

@@ -142,6 +142,9 @@ class ConcurrentRun:
             self._begin(Run(call))
         self._arrivals.extend((event, None, NO_CALL) for event in begin.events)
         self._feed(None)
+        if self.engine.finished:  # also when it was over before it began, and nothing will say so
+            with self._lock:
+                self._end()
 
     def _ask(self) -> None:
         # Only left there, since a signal handler may find its own thread feeding the machine.

@@ -90,7 +90,11 @@ def run_serial(
                 told = True
                 events.append(Stop(now(), "interrupted"))
             if not events and queue:
-                events.append(stopping.perform(engine, queue.popleft(), now))
+                answer = stopping.perform(engine, queue.popleft(), now)
+                if stopping.asked and not told and _is_cut_short(answer):
+                    told = True  # before the answer: what goes on from there makes the call again
+                    events.append(Stop(answer.now, "interrupted"))
+                events.append(answer)
             elif not events:
                 wake_at = engine.machine.wake_at
                 assert wake_at is not None, "the machine waits for something that nobody does"
@@ -98,6 +102,10 @@ def run_serial(
                 events.append(Tick(now()))
             while events:
                 events += _enqueue(queue, engine.feed(events.popleft(), now), now)
+
+
+def _is_cut_short(answer: Event) -> bool:
+    return isinstance(answer, Failed) and answer.fault == CANCELLED
 
 
 def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Event]:

@@ -14,7 +14,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zlib import crc32
 
 import attrs
@@ -27,7 +27,14 @@ from headway.journal._artifacts import Artifacts
 from headway.journal._checkpoints import TABLE as CHECKPOINTS
 from headway.journal._checkpoints import newest, put
 from headway.journal._rows import Row
-from headway.journal._spelling import Damaged, read_rows, seal, spell_row, spell_value
+from headway.journal._spelling import (
+    Damaged,
+    is_interruption,
+    read_rows,
+    seal,
+    spell_row,
+    spell_value,
+)
 from headway.machine import CallValue, Done, Event
 
 if TYPE_CHECKING:
@@ -53,6 +60,9 @@ CREATE TABLE IF NOT EXISTS journal_end (
     id INTEGER PRIMARY KEY CHECK (id = 1), reason TEXT NOT NULL, event INTEGER NOT NULL
 )
 """
+
+_MAY_STOP = "SELECT first, lines FROM journal WHERE instr(lines, '\"Stop\"') ORDER BY first"
+"""The groups in which an event of that name may be; reading all others would cost."""
 
 
 @attrs.define(eq=False)
@@ -107,9 +117,22 @@ class JournalFile:
     def header(self) -> Json:
         """
         The header; None when there is no journal yet.
+
+        Raises:
+            LedgerCorrupt: it is not what was written.
         """
         text = self._header_text()
-        return None if text is None else json.loads(text)
+        if text is None:
+            return None
+        if not self._count:  # a process that was killed may have left the header alone
+            self._checksum = crc32(text.encode())
+        try:
+            header = json.loads(text)
+        except ValueError as error:
+            raise LedgerCorrupt(self.database.path, "the header", str(error)) from error
+        if not isinstance(header, dict):
+            raise LedgerCorrupt(self.database.path, "the header", f"it is {text[:20]!r}")
+        return cast(Json, header)
 
     def _header_text(self) -> str | None:
         with self.database.reading() as connection:
@@ -183,6 +206,18 @@ class JournalFile:
         with self.database.reading() as connection:
             row = connection.execute("SELECT reason, event FROM journal_end").fetchone()
         return None if row is None else (str(row[0]), int(row[1]))
+
+    def interrupted(self) -> int | None:
+        """
+        The number of the event by which somebody interrupted the run; None when nobody did.
+        """
+        with self.database.reading() as connection:
+            found = connection.execute(_MAY_STOP).fetchall()
+        for first, text in found:
+            for place, line in enumerate(text.split("\n")):
+                if is_interruption(line):
+                    return int(first) + place
+        return None
 
     def end(self, reason: str, event: int) -> None:
         """

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as _text
-from typing import Any
+from typing import Any, cast
 from zlib import crc32
 
 from headway.codec import Decoder, Encoder, encode, is_plain
@@ -130,6 +130,18 @@ def read_rows(lines: Iterable[str], before: int, decode: Decoder) -> Iterator[Ro
             raise Damaged("its checksum does not fit")
         *event, answers, witness = json.loads(text)
         yield Row(_event(event, decode), tuple(map(decode, answers)), witness)
+
+
+def is_interruption(line: str) -> bool:
+    """
+    Whether a line holds the event by which somebody interrupted the run.
+    """
+    try:
+        event = json.loads(line[9:])[0]
+    except (ValueError, LookupError, TypeError):  # damage is told where rows are read
+        return False
+    said = cast("dict[str, Json]", event) if isinstance(event, dict) else {}
+    return (said.get("$"), said.get("reason")) == ("Stop", "interrupted")
 
 
 def _event(written: list[Json], decode: Decoder) -> Event:

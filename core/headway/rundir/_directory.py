@@ -20,7 +20,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.errors import LedgerCorrupt, LedgerError, RunDirectoryError, StorageError
+from headway.errors import (
+    HeadwayError,
+    LedgerCorrupt,
+    LedgerError,
+    OptionError,
+    RunDirectoryError,
+    StorageError,
+)
 from headway.journal import JournalFile, Row
 from headway.result import Result
 from headway.rundir._header import Header
@@ -147,9 +154,16 @@ class RunDirectory:
     def result(self) -> Result | None:
         """
         The result; None when the run has not ended.
+
+        Raises:
+            LedgerCorrupt: the file is not what was written.
         """
         place = self.path / RESULT
-        return Result.load(place) if place.is_file() else None
+        try:
+            return Result.load(place) if place.is_file() else None
+        except OptionError as error:
+            remedy = "Remove the file: the result is made anew from the journal"
+            raise LedgerCorrupt(str(place), "the result", f"{error.remedy} {remedy}") from error
 
     def end(self, result: Result, event: int) -> None:
         """
@@ -158,18 +172,32 @@ class RunDirectory:
         Args:
             result: The result.
             event: The number of the event that stopped the run.
+
+        Raises:
+            StorageError: it can't be written.
         """
-        result.save(self.path / RESULT)
+        # In this order: a result that was kept without its end could never be taken back.
         self.journal.end(result.stop_reason, event)
+        try:
+            result.save(self.path / RESULT)
+        except HeadwayError as error:
+            remedy = "Free some space and run it again: nothing is paid for again."
+            cause = getattr(error.__cause__, "strerror", None) or str(error)
+            raise StorageError(str(self.path / RESULT), cause, remedy) from error
 
     def reopen(self) -> None:
         """
-        Take back the end of a run that was interrupted or could not go on, so that it may now.
+        Take back the end of a run that was interrupted or could not go on, so that it may now; also
+        when it was killed before it had ended.
         """
         ended = self.journal.ended()
-        if ended is not None and ended[0] in TAKEN_BACK:
+        if ended is None:
+            stopped = self.journal.interrupted()
+        else:
+            stopped = ended[1] if ended[0] in TAKEN_BACK else None
+        if stopped is not None:
             (self.path / RESULT).unlink(missing_ok=True)
-            self.journal.cut(ended[1])
+            self.journal.cut(stopped)
 
     def abandon(self) -> None:
         """

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import Json
-from headway.errors import RunDirectoryError
+from headway.errors import LedgerCorrupt, RunDirectoryError
 from headway.journal import Blueprint
 
 LONGEST_WAIT = 10_000
@@ -133,18 +133,24 @@ class Header:
 
         Raises:
             RunDirectoryError: a newer Headway wrote it.
+            LedgerCorrupt: nobody can have written it.
         """
-        if written["format"] != FORMAT:
+        form = written.get("format")
+        if isinstance(form, int) and form > FORMAT:
             raise RunDirectoryError(
                 path,
-                f"Headway {written['headway']} wrote it, in format {written['format']!r}; "
+                f"Headway {written.get('headway')} wrote it, in format {form}; "
                 f"this is {running_version()}, which reads format {FORMAT}.",
                 "Upgrade Headway: python -m pip install --upgrade headway.",
             )
-        plan = dict(written["plan"])
-        plan |= {"blueprint": Blueprint.from_json(plan["blueprint"]), "notes": tuple(plan["notes"])}
-        held = {name: written[name] for name in ("run", "headway", "pure")}
-        return cls(plan=Plan(**plan), **held)
+        try:
+            plan = dict(written["plan"])
+            blueprint = Blueprint.from_json(plan["blueprint"])
+            plan |= {"blueprint": blueprint, "notes": tuple(plan["notes"])}
+            held = {name: written[name] for name in ("run", "headway", "pure")}
+            return cls(plan=Plan(**plan), **held)
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise LedgerCorrupt(path, "the header of its run", repr(error)) from error
 
 
 _REMEDY = "Give what it was begun with to go on, or another run directory to begin anew."

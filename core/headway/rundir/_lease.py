@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
+from weakref import WeakSet
 
 from headway.errors import RunDirectoryError, StorageError
 
@@ -60,6 +62,7 @@ class Lease:
         file.truncate(0)
         file.write(json.dumps(signed) + "\n")
         file.flush()
+        _keep_from_children(self)
 
     def _owner(self) -> str:
         try:
@@ -72,9 +75,33 @@ class Lease:
         """
         Let go of it; twice is harmless.
         """
+        _HELD.discard(self)
         if self._file is not None:
             self._file.close()
         self._file = None
+
+
+_HELD: WeakSet[Lease] = WeakSet()
+"""The leases of this process."""
+
+
+def _keep_from_children(lease: Lease) -> None:
+    """
+    See that no child that is forked off holds the lock, which would outlive its owner in it.
+    """
+    _see_to_children()
+    _HELD.add(lease)
+
+
+@cache
+def _see_to_children() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_let_go)
+
+
+def _let_go() -> None:
+    for lease in tuple(_HELD):
+        lease.release()
 
 
 def _trouble(path: Path, error: OSError) -> StorageError:
