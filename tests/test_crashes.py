@@ -151,7 +151,7 @@ def test_contended(tmp_path):
     (counted,), told = crashes(tmp_path, "--contend", "400")
 
     assert [] == counted["missed"], told
-    assert counted["conflicts"] > 20
+    assert counted["conflicts"] > 0
 
 
 def test_growth(tmp_path):

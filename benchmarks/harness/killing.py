@@ -22,7 +22,15 @@ from pathlib import Path
 
 import attrs
 
-from harness.victims import Awaited, Paid, acknowledgement, mark, observer, options
+from harness.victims import (
+    Awaited,
+    Paid,
+    acknowledgement,
+    mark,
+    observer,
+    options,
+    take_checkpoints,
+)
 from headway import Registry, run
 from headway.journal import replay
 from headway.machine import Notify, RecordedLookups
@@ -209,6 +217,8 @@ class Life:
     def _run(self, pipe, prepare):
         log = os.open(self.folder / "log.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         mark(pipe)
+        if self.seed % 3 == 0:  # else runs as short as these take none
+            take_checkpoints(30)
         prepare()
         domain = (Awaited if self.kind == "asyncio" else Paid)(log, self.speed)
         tell = observer(log)
@@ -254,7 +264,7 @@ class Autopsy:
         shutil.rmtree(copy, ignore_errors=True)
         if not life.path.exists():
             return None
-        shutil.copytree(life.path, copy)
+        _copied(life.path, copy)
         directory = RunDirectory(copy)
         try:
             return None if directory.header is None else cls.read(directory, life.ledger)
@@ -294,6 +304,20 @@ class Autopsy:
             versions=versions,
             calls=calls,
         )
+
+
+def _copied(path, copy, tries=5):
+    """
+    Copy a directory in which the last of those that were killed may not have ended quite yet.
+    """
+    try:
+        shutil.copytree(path, copy, dirs_exist_ok=True)
+    except shutil.Error:
+        if not tries:
+            raise
+        shutil.rmtree(copy)
+        time.sleep(0.05)
+        _copied(path, copy, tries - 1)
 
 
 @functools.cache

@@ -208,6 +208,15 @@ def mark(pipe):
         setattr(owner, name, _marked(getattr(owner, name), place[0].encode(), pipe))
 
 
+def take_checkpoints(every):
+    """
+    Have this process take a checkpoint after so many events.
+    """
+    from headway import _prepare
+
+    _prepare.Checkpoints = functools.partial(_prepare.Checkpoints, every=every)
+
+
 def _marked(function, letter, pipe):
     @functools.wraps(function)
     def told(*args, **kwargs):
