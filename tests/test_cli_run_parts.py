@@ -19,9 +19,8 @@ import pytest
 from headway import Domain, Outcome, Splits, Task, run
 from headway._prepare import prepare
 from headway._words import REASONS
-from headway.cli._config_file import config_text, read_config
+from headway.cli._config_file import read_config
 from headway.cli._ending import Ending, suggestions, typed
-from headway.cli._output import COLUMNS, check_files, write
 from headway.cli._plot import plot
 from headway.cli._progress import OUTCOMES, LiveTable, PlainLines, progress, sweep_line
 from headway.contracts import FaultSeen, RunStarted, SweepDone, SweepOutcome, TicketEnded
@@ -33,6 +32,8 @@ from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
 from headway.run import finish
+from headway.rundir import Recipe
+from headway.rundir._files import COLUMNS, check_files, write
 
 SWEEP = SweepDone(
     now=1.5,
@@ -316,9 +317,11 @@ def test_a_configuration_is_read_as_it_was_written(tmp_path):
     laws = {"rollout": parse_law("lognormal:1,0.5"), "measure": parse_law("none")}
     options = RunOptions(driver="simulated", max_seconds=3.5, durations=laws, self_verify=False)
     path = tmp_path / "c.toml"
-    path.write_text(config_text("toy", options, domain, ["bell"]), encoding="utf-8")
+    recipe = Recipe(domain="toy", options=options, settings=domain, observers=["bell"])
+    path.write_text(recipe.text(), encoding="utf-8")
     read = read_config(str(path))
 
+    assert "toy" == read.name
     assert domain == read.domain
     assert ("bell",) == read.observers
     assert options == RunOptions(**read.options)

@@ -524,8 +524,10 @@ def test_a_secret_must_be_given_again(study, capsys):
 
     again = ["run", "study.py:domain", "--config", "one/config.toml"]
     assert 2 == main([*again, "--set", f"api_key={PLANTED}"])
-    told = "one/config.toml: domain.endpoint: this secret was not written down. "
-    assert f"{told}Give it again with --set endpoint=VALUE" in capsys.readouterr().err
+    told = (
+        "one/config.toml: the option 'endpoint' of the domain was a secret, and not written down. "
+    )
+    assert f"{told}Give it again with --set KEY=VALUE" in capsys.readouterr().err
     assert 0 == main([*again, *SETTINGS, "--out", "two"])
 
 

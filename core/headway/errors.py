@@ -9,6 +9,7 @@ Every exception that Headway raises on purpose.
     │   ├── UnknownNameError      a name that no plug-in offers
     │   ├── UnsafeNameError       a path or an id that some platform or ledger would misread
     │   └── RunDirectoryError     a run directory that can't be used like that
+    │       └── OtherRunError     its run was begun with something else
     ├── PluginError               a plug-in's fault
     │   ├── PluginLoadError       it could not be loaded
     │   ├── PluginConflictError   two distributions offer one name
@@ -172,6 +173,27 @@ class RunDirectoryError(UsageError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.reason} {self.remedy}"
+
+
+class OtherRunError(RunDirectoryError):
+    """
+    The run of a directory was begun with something else than it is to go on with.
+
+    Args:
+        path: The directory.
+        what: What is different, as the user gives it.
+        began: With what the run was begun; None when it was not given.
+        now: With what it is to go on.
+    """
+
+    def __init__(self, path: str, what: str, began: object, now: object) -> None:
+        told = f"with {what}={shown(began)}, not {shown(now)}"
+        remedy = "Give what it was begun with to go on, or another run directory to begin anew."
+        super().__init__(path, f"its run was begun {told}.", remedy)
+        self.args = (path, what, began, now)
+        self.what = what
+        self.began = began
+        self.now = now
 
 
 class PluginError(HeadwayError):

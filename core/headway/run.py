@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -21,10 +21,10 @@ from headway.contracts import Domain, Observer
 from headway.drivers import DRIVE, Drive, Interrupt, catching_signals
 from headway.errors import OptionError
 from headway.journal import Journal
-from headway.options import make_options
+from headway.options import PARTS, RunOptions, make_options
 from headway.registry import Registry
 from headway.result import Result
-from headway.rundir import RunDirectory
+from headway.rundir import Recipe, RunDirectory
 
 if TYPE_CHECKING:  # importing it costs, and most runs need no loop
     from asyncio import AbstractEventLoop
@@ -115,21 +115,47 @@ def _prepared(
     made: Domain = parts.create("domain", domain)
     if run_dir is not None and journal is not None:
         raise OptionError("journal", journal, "run_dir keeps one on disk: give one of the two.")
-    durable = {} if run_dir is None else {"ledger": "sqlite"}
-    chosen = make_options({**durable, **options}, made.defaults)
+    asked = tuple(observers)
+    chosen = make_options({**durable(run_dir), **options}, made.defaults)
     with working_in(run_dir) as directory:
         prepared = prepare(
             made,
             chosen,
             registry=parts,
-            observers=observers,
+            observers=asked,
             journal=journal,
             directory=directory,
             domain_name=domain if isinstance(domain, str) else None,
+            recipe=_recipe(parts, domain, chosen, asked),
         )
         for note in prepared.warned:
             warn_caller(note)  # where warnings are errors, nothing is run
     return prepared
+
+
+def durable(run_dir: object | None) -> Mapping[str, str]:
+    """
+    The options that a run directory brings, unless others are given.
+    """
+    return {} if run_dir is None else {"ledger": "sqlite"}
+
+
+def _recipe(
+    registry: Registry,
+    domain: Domain | str,
+    options: RunOptions,
+    observers: Iterable[Observer | str],
+) -> Recipe | None:
+    """
+    With what a run begins, by names; None when another process would not know one of them.
+    """
+    chosen: dict[str, Any] = {"domain": domain}
+    chosen |= {kind: getattr(options, option) for option, kind in PARTS.items()}
+    named = {kind: spec for kind, spec in chosen.items() if isinstance(spec, str)}
+    if named != chosen or not all(registry.describe(k, s).distribution for k, s in named.items()):
+        return None
+    told = [observer for observer in observers if isinstance(observer, str)]
+    return Recipe(domain=named["domain"], options=options, observers=told)
 
 
 @contextmanager
@@ -179,7 +205,10 @@ def _warn_at_end(prepared: Prepared, result: Result) -> None:
 
 
 def finish(
-    prepared: Prepared, interrupt: Interrupt, home: AbstractEventLoop | None = None
+    prepared: Prepared,
+    interrupt: Interrupt,
+    home: AbstractEventLoop | None = None,
+    taken_up: Callable[[], None] | None = None,
 ) -> Result:
     """
     Run what was prepared and report it.
@@ -188,6 +217,7 @@ def finish(
         prepared: What ``prepare`` gave; used once.
         interrupt: Ends the run early when it is asked to.
         home: The running loop of whoever awaits the run, for its coroutines.
+        taken_up: Called once what an earlier process did of it has been read.
     """
     interrupt.begin()
     engine, options = prepared.engine, prepared.options
@@ -197,6 +227,7 @@ def finish(
         interrupt=interrupt,
         home=home,
         earlier=prepared.earlier,
+        taken_up=taken_up,
     )
     try:
         DRIVE[options.driver](engine, prepared.started, drive)

@@ -32,7 +32,8 @@ from headway.machine import MachineConfig, PluginLookups, Started
 from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
-from headway.rundir import RunDirectory
+from headway.rundir import Recipe, RunDirectory
+from headway.rundir._files import check_files
 
 
 @attrs.frozen(kw_only=True)
@@ -83,6 +84,7 @@ def prepare(
     journal: Journal | None = None,
     directory: RunDirectory | None = None,
     domain_name: str | None = None,
+    recipe: Recipe | None = None,
 ) -> Prepared:
     """
     Look up and check everything that a run needs; run nothing.
@@ -96,10 +98,12 @@ def prepare(
         directory: Keeps every event, the versions and the result, when given; a run that was begun
             there is gone on with.
         domain_name: The name that ``registry`` made the domain for, when it did.
+        recipe: With what the run begins, by names; kept in the directory.
 
     Raises:
         UsageError: an option, a name or the domain's tasks can't be used.
-        PluginError: a plug-in that was asked for can't be loaded.
+        PluginError: a plug-in that was asked for can't be loaded, or the domain would render files
+            that the run directory can't hold.
         LedgerError: the run directory can't be read or written.
     """
     chosen = registry.describe("domain", domain_name or domain)
@@ -114,8 +118,9 @@ def prepare(
     warned = (*notes_before(options, blueprint.config, parts.policy), *parts.idle)
     way = Course(blueprint=blueprint, lookups=_lookups(parts), journal=journal)
     if directory is not None:
+        _check_rendered(domain, initial)
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
-        way = course(directory, plan, way.lookups, pure=domain.pure)
+        way = course(directory, plan, way.lookups, recipe=recipe, pure=domain.pure)
     notes = (*warned, *way.told, *_effects(domain, way.blueprint.config, parts))
     recorder = Recorder()
     engine = Engine(
@@ -162,6 +167,17 @@ def _opening(
         notes=notes,
         limits=options.limits,
     )
+
+
+def _check_rendered(domain: Domain, initial: Artifact) -> None:
+    """
+    Refuse a domain whose files no folder could hold, before anything is paid for.
+    """
+    try:
+        files = domain.render(initial.value)
+    except (Exception, SystemExit):  # noqa: BLE001 - the result tells of it, and needs no files
+        return
+    check_files(files)
 
 
 def _lookups(parts: Parts) -> PluginLookups:

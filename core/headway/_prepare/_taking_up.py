@@ -16,7 +16,7 @@ from headway.journal import Blueprint, Keeper
 from headway.machine import Lookups, RecordedLookups
 from headway.options import PARTS, RunOptions
 from headway.result import Result
-from headway.rundir import Header, Plan, RunDirectory
+from headway.rundir import Header, Plan, Recipe, RunDirectory
 
 
 @attrs.frozen(kw_only=True)
@@ -41,9 +41,18 @@ class Course:
     result: Result | None = None
 
 
-def course(directory: RunDirectory, plan: Plan, lookups: Lookups, *, pure: bool) -> Course:
+def course(
+    directory: RunDirectory, plan: Plan, lookups: Lookups, *, recipe: Recipe | None, pure: bool
+) -> Course:
     """
     Begin the run of a directory, or go on with it.
+
+    Args:
+        directory: The directory.
+        plan: With what.
+        lookups: The machine's look-ups.
+        recipe: The same by names, when all of it has one.
+        pure: Whether the domain says so of itself.
 
     Raises:
         RunDirectoryError: its run was begun with something else.
@@ -52,8 +61,10 @@ def course(directory: RunDirectory, plan: Plan, lookups: Lookups, *, pure: bool)
     header = directory.header
     if header is None:
         header = Header.new(plan, pure=pure)
-        directory.begin(header)
+        directory.begin(header, recipe)
     told = header.check(str(directory.path), plan)
+    if recipe is not None:
+        recipe.check(directory.path)
     directory.reopen()
     blueprint = header.plan.blueprint
     if directory.journal.is_empty:

@@ -28,7 +28,15 @@ _BROKEN_PIPE = 141
 _INTERRUPTED = 130
 """As a shell reports a process that Ctrl-C ended."""
 
-COMMANDS = ("headway.cli._run", "headway.cli._compare", "headway.cli._plugins")
+COMMANDS = (
+    "headway.cli._run",
+    "headway.cli._resume",
+    "headway.cli._compare",
+    "headway.cli._status",
+    "headway.cli._history",
+    "headway.cli._replay",
+    "headway.cli._plugins",
+)
 """
 The modules of the subcommands.
 

@@ -97,7 +97,7 @@ def add_shared(parser: Parser, *, folder: str, told: str) -> None:
     parser.add_argument("--set", dest="settings", metavar="KEY=VALUE", help=set_, **several)
     config = "a TOML file of options; flags win over it"
     parser.add_argument("--config", metavar="FILE", help=config)
-    out = f"a new or empty folder (default: {PARENT}/{folder})"
+    out = f"a new or empty folder for the files (default: {PARENT}/{folder})"
     parser.add_argument("--out", metavar="DIR", help=out)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     observer = f"an observer that is told {told}; may be repeated"

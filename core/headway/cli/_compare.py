@@ -22,7 +22,7 @@ import attrs
 
 from headway.cli._arguments import add_shared
 from headway.cli._flags import add_flags, flag_of, read_seeds, read_words, read_workers
-from headway.cli._output import SIGNALLED, answer, claim, write
+from headway.cli._output import SIGNALLED, answer, claim
 from headway.cli._settings import Settings, gather
 from headway.cli._targets import make_domain, observer, registered, with_parts
 from headway.comparing import (
@@ -42,6 +42,7 @@ from headway.drivers import Interrupt
 from headway.errors import UsageError
 from headway.options import MODES
 from headway.registry import Registry
+from headway.rundir._files import write
 
 _EXAMPLE = """\
 Example:

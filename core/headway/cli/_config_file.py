@@ -1,5 +1,5 @@
 """
-The TOML file of ``headway run``: read for ``--config``, written beside every result.
+The TOML file of ``headway run``, read for ``--config``; ``headway.rundir`` writes one for every run.
 
 Its top level holds options of a run under their names, ``[domain]`` what ``--set`` would give,
 ``[durations]`` a law for each kind of work.
@@ -7,7 +7,6 @@ Its top level holds options of a run under their names, ``[domain]`` what ``--se
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,10 +14,11 @@ from typing import Any, cast
 
 import attrs
 
-from headway._secrets import REDACTED, without_secrets
+from headway._secrets import REDACTED
 from headway.cli._flags import ALIASES, SHORT, read_laws, unknown
 from headway.errors import UsageError, suggestion
-from headway.options import PARTS, RunOptions, option_names
+from headway.options import PARTS, option_names
+from headway.rundir._recipe import NAME
 
 _ALIASES: Mapping[str, str] = {
     flag.removeprefix("--").replace("-", "_"): option
@@ -38,12 +38,14 @@ class ConfigFile:
         options: Options of the run.
         domain: Options of the domain.
         observers: Names of observers.
+        name: What the domain is called, where a run wrote the file; else ``""``.
     """
 
     path: str
     options: Mapping[str, Any]
     domain: Mapping[str, Any]
     observers: tuple[str, ...]
+    name: str = ""
 
 
 def read_config(path: str) -> ConfigFile:
@@ -57,6 +59,7 @@ def read_config(path: str) -> ConfigFile:
     domain = _table(path, table, "domain")
     laws = _table(path, table, "durations")
     observers = _observers(path, table.pop("observers", []))
+    name = str(table.pop(NAME, ""))
     table = _under_own_names(path, table)
     known = (*option_names(), "domain", "durations", "observers")
     for key, value in table.items():
@@ -67,40 +70,12 @@ def read_config(path: str) -> ConfigFile:
     if laws:
         place = f"{path}: durations"
         table["durations"] = read_laws((kind, text, place) for kind, text in laws.items())
-    return ConfigFile(path=path, options=table, domain=domain, observers=observers)
-
-
-def config_text(
-    name: str, options: RunOptions, domain: Mapping[str, Any], observers: Sequence[str]
-) -> str:
-    """
-    The file that repeats a run.
-
-    Args:
-        name: The domain's name, as the user typed it.
-        options: The effective options of the run.
-        domain: The options that the domain was made with.
-        observers: Names of observers.
-
-    A secret is not written down: ``[redacted]`` stands in its place, and must be given again.
-    """
-    names = (name for name in option_names() if name != "durations")
-    top = {name: held for name in names if (held := getattr(options, name)) is not None}
-    laws = {kind: str(law) for kind, law in (options.durations or {}).items()}
-    if observers:
-        top["observers"] = list(observers)
-    lines = [f"# headway run {name} --config THIS-FILE", *_lines(top)]
-    safe = cast("Mapping[str, Any]", without_secrets(domain))
-    tables: dict[str, Mapping[str, Any]] = {"domain": safe, "durations": laws}
-    for title, table in tables.items():
-        if table:
-            lines += ["", f"[{title}]", *_lines(table)]
-    return "\n".join(lines) + "\n"
+    return ConfigFile(path=path, options=table, domain=domain, observers=observers, name=name)
 
 
 def refuse_hidden(path: str, domain: Mapping[str, Any]) -> None:
     """
-    Refuse an option of the domain in whose place ``config_text`` wrote that it was a secret.
+    Refuse an option of the domain in whose place ``Recipe.text`` wrote that it was a secret.
 
     Args:
         path: The file that it came from.
@@ -111,8 +86,11 @@ def refuse_hidden(path: str, domain: Mapping[str, Any]) -> None:
     """
     for option, value in domain.items():
         if _is_hidden(value):
-            told = f"{path}: domain.{option}: this secret was not written down."
-            remedy = f"Give it again with --set {option}=VALUE, or in a copy of the file."
+            # Worded so that nothing stands behind the name that could be taken for the secret.
+            told = (
+                f"{path}: the option {option!r} of the domain was a secret, and not written down."
+            )
+            remedy = "Give it again with --set KEY=VALUE, or in a copy of the file."
             raise UsageError(f"{told} {remedy}")
 
 
@@ -164,29 +142,3 @@ def _observers(path: str, given: Any) -> tuple[str, ...]:
     if texts != names:
         raise UsageError(f"{path}: observers={given!r}: Give a list of names.")
     return texts
-
-
-def _lines(table: Mapping[str, Any]) -> list[str]:
-    return [f"{_key(key)} = {_toml(value)}" for key, value in table.items()]
-
-
-def _key(key: str) -> str:
-    bare = key.replace("-", "").replace("_", "")
-    return key if bare.isascii() and bare.isalnum() else _quoted(key)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are TOML's too; of the characters that TOML wants escaped, JSON leaves DEL.
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, str):
-        return _quoted(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(_toml, cast('Sequence[object]', value)))}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(_lines(cast('Mapping[str, object]', value)))}}}"
-    return str(value)  # numbers, dates and times are written as Python writes them

@@ -14,6 +14,7 @@ import attrs
 from headway._words import failures, summary
 from headway.cli._plot import plot
 from headway.result import Result
+from headway.rundir import TAKEN_BACK
 
 _SHOWN_FILES = 12
 _LATE = 0.75
@@ -39,12 +40,14 @@ class Ending:
         bare: Whether the user gave nothing beside that name.
         folder: Where the files are.
         result: The result.
+        durable: Whether the folder is a run directory.
     """
 
     name: str
     bare: bool
     folder: Path
     result: Result
+    durable: bool = False
 
     def text(self, *, ascii_only: bool = False) -> str:
         """
@@ -74,7 +77,8 @@ class Ending:
         ]
         if len(files) > _SHOWN_FILES:
             lines.append(f"  artifact/...  {len(files) - _SHOWN_FILES} more")
-        lines.append("  result.json  saved.json  curve.tsv  config.toml")
+        kept = "  run.sqlite" if self.durable else ""
+        lines.append(f"  result.json  saved.json  curve.tsv  config.toml{kept}")
         return "\n".join([f"files in {self.folder}", *lines]) + "\n"
 
     def _next(self) -> str:
@@ -84,6 +88,9 @@ class Ending:
             start += ["--config", str(self.folder / "config.toml")]
         tips = suggestions(self.result)
         commands = [(shlex.join([*start, *more]), why) for more, why in tips]
+        if self.durable and self.result.stop_reason in TAKEN_BACK:
+            again = shlex.join([*own, "resume", str(self.folder)])
+            commands.insert(0, (again, "goes on; nothing that is done is done again"))
         if self.result.failed:
             check = shlex.join([*own, "plugins", "--check"])
             commands.append((check, "whether an installed part is broken"))

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 import attrs
 
+from headway._checks import BOOLEANS
 from headway.durations import Law, parse_law
 from headway.errors import OptionError, UsageError, suggestion
 from headway.options import WORK, RunOptions
@@ -147,6 +148,31 @@ def read_laws(laws: Iterable[tuple[str, Any, str]]) -> dict[str, Law]:
             raise unknown(place, kind, WORK, "kinds of work")
         found[kind] = parse_law(str(text), option=f"{place}: {kind}")
     return found
+
+
+def read_option(flag: str, text: str) -> tuple[str, Any]:
+    """
+    An option of a run and its value, from ``KEY=VALUE``; the key may be a flag's name too.
+
+    >>> read_option("--what-if", "n_workers=16"), read_option("--what-if", "workers=16")
+    (('n_workers', 16), ('n_workers', 16))
+
+    Raises:
+        UsageError: there is no such option, or the text stands for no value of its type.
+    """
+    key, value = split_pair(flag, text)
+    named = {
+        f.removeprefix("--").replace("-", "_"): n for n, f in (*SHORT.items(), *ALIASES.items())
+    }
+    option = named.get(key.replace("-", "_"), key.replace("-", "_"))
+    known = [field.name for field in attrs.fields(RunOptions)]
+    if option not in known:
+        raise unknown(flag, key, known, "options of a run")
+    if bool in _types(option):
+        if value.lower() not in BOOLEANS:
+            raise OptionError(f"{flag} {key}", value, "Give true or false.")
+        return option, BOOLEANS[value.lower()]
+    return option, value if option == "durations" else _value(option, value)
 
 
 def split_pair(flag: str, text: str, form: str = "KEY=VALUE") -> tuple[str, str]:

@@ -1,44 +1,25 @@
 """
-The folder of a run: claimed before anything starts, never one that holds something already.
-
-A file is written under another name and then renamed, so that none is ever half there.
+The folder of a run: claimed before anything starts, never one that holds something already; and
+standard output.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-from headway.errors import ContractError, HeadwayError, OptionError, UnsafeNameError
-from headway.materialize import materialize
-from headway.names import check_paths
-from headway.result import Result
+from headway.errors import HeadwayError, OptionError
 
 PARENT = "headway-runs"
 """Where runs go when no folder is named."""
 
 SIGNALLED = 128
 """Exit codes above it say which signal ended a process."""
-
-COLUMNS = (
-    "rollouts",
-    "calls",
-    "seconds",
-    "sweep",
-    "outcome",
-    "considered",
-    "committed",
-    "stale",
-    "version",
-    "reward",
-)
-"""The columns of ``curve.tsv``."""
 
 
 def claim(out: str | None, *, name: str, seed: int) -> Path:
@@ -67,41 +48,6 @@ def claim(out: str | None, *, name: str, seed: int) -> Path:
         remedy = f"This folder is not empty: give a new one, or leave --out out to use {PARENT}."
         raise OptionError("--out", out, remedy)
     return folder
-
-
-def write(folder: Path, name: str, text: str) -> None:
-    """
-    Write one file, whole or not at all.
-
-    Raises:
-        HeadwayError: it cannot be written.
-    """
-    path = folder / name
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        content = text.encode()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(content)
-        draft.replace(path)
-    except (OSError, UnicodeEncodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise HeadwayError(f"cannot write {path}: {reason}") from error
-
-
-def write_result(folder: Path, result: Result) -> None:
-    """
-    Write the curve, the result twice, to be loaded and to be read, and the artifact.
-
-    Raises:
-        ContractError: the domain rendered a file that some system could not have below ``artifact``.
-        HeadwayError: a file cannot be written.
-    """
-    write(folder, "curve.tsv", curve_text(result))
-    result.save(folder / "saved.json")
-    write(folder, "result.json", json.dumps(result.to_json(), indent=2, allow_nan=False) + "\n")
-    check_files(result.files)
-    if result.files:
-        materialize(result.files, folder / "artifact")
 
 
 def answer(stream: TextIO, text: str, *, kept: str = "") -> None:
@@ -136,39 +82,6 @@ def let_go(stream: TextIO) -> None:
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, stream.fileno())
     os.close(nothing)
-
-
-def check_files(files: Mapping[Any, Any]) -> None:
-    """
-    Refuse a rendered file that is no text, would lie elsewhere or has a name that some system misreads.
-
-    Raises:
-        ContractError: there is one.
-    """
-    try:
-        check_paths(files)
-    except UnsafeNameError as error:
-        told = "Name files by a relative path with '/' and without '..'."
-        message = f"the domain rendered a file named {error.name!r}. It {error.reason}. {told}"
-        raise ContractError(message) from error
-    for name, text in files.items():
-        if not isinstance(text, str):
-            raise ContractError(f"the domain rendered {name!r} as {text!r}, which is no text.")
-
-
-def curve_text(result: Result) -> str:
-    """
-    The sweeps as a table with tabs; its first line names the columns.
-    """
-    rows: Iterable[tuple[object, ...]] = (
-        (
-            *(sweep.rollouts, sweep.calls, f"{sweep.now:.6g}", sweep.sweep, sweep.outcome),
-            *(sweep.considered, sweep.committed, sweep.stale, sweep.version),
-            "" if sweep.reward is None else f"{sweep.reward:.6g}",
-        )
-        for sweep in result.history
-    )
-    return "".join("\t".join(map(str, row)) + "\n" for row in (COLUMNS, *rows))
 
 
 def _next_free(stem: str) -> Path:

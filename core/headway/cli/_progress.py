@@ -100,7 +100,8 @@ class PlainLines:
         Write a line when a sweep is done.
         """
         if isinstance(notice, RunStarted):
-            self._write("measuring the baseline\n")
+            if _baseline(self._machine) is None:
+                self._write("measuring the baseline\n")
         elif isinstance(notice, SweepDone):
             self._begin()
             self._write(sweep_line(notice))

@@ -16,8 +16,8 @@ import attrs
 
 from headway.cli._config_file import ConfigFile, read_config, refuse_hidden
 from headway.cli._flags import flag_of, split_pair, values_of
-from headway.errors import OptionError, UnknownNameError, UsageError
-from headway.options import PARTS, limits_remedy
+from headway.errors import OptionError, OtherRunError, UnknownNameError, UsageError
+from headway.options import PARTS, limits_remedy, option_names
 
 _OPTIONS: Mapping[str, str] = {kind: option for option, kind in PARTS.items()}
 """The option that takes a part, by its kind."""
@@ -60,6 +60,9 @@ class Settings:
             yield
         except OptionError as error:
             raise self._placed(error) from error
+        except OtherRunError as error:
+            what = self._given(error.what)
+            raise OtherRunError(error.path, what, error.began, error.now) from error
         except UnknownNameError as error:
             place = self.places.get(_OPTIONS.get(error.kind, error.kind))
             if place is None:
@@ -76,6 +79,15 @@ class Settings:
         except OptionError as error:
             place = self.domain_places.get(error.option, f"--set {error.option}")
             raise _at(place, error) from error
+
+    def _given(self, what: str) -> str:
+        """
+        What the user gives for an option of the run, or for ``domain.KEY`` of the domain.
+        """
+        if what.startswith("domain."):
+            key = what.removeprefix("domain.")
+            return self.domain_places.get(key, f"--set {key}")
+        return self.places.get(what, flag_of(what) if what in option_names() else what)
 
     def _placed(self, error: OptionError) -> UsageError:
         if error.option == "limits":

@@ -51,6 +51,7 @@ class Drive:
         interrupt: What Ctrl-C goes to.
         home: The running loop of whoever awaits the run, for its coroutines.
         earlier: What an earlier process journalled, when this one goes on.
+        taken_up: Called once that has been read, before anything new happens.
     """
 
     seed: int
@@ -58,6 +59,7 @@ class Drive:
     interrupt: Interrupt
     home: AbstractEventLoop | None = None
     earlier: Earlier | None = None
+    taken_up: Callable[[], None] | None = None
 
     def begin(self, engine: Engine, started: Started) -> TakenUp:
         """
@@ -67,8 +69,17 @@ class Drive:
             if self.earlier.checkpoint is not None:
                 put_back(engine, self.earlier.checkpoint)
             recovery = Recovery(engine, self.earlier.lookups, self.earlier.first)
-            return take_up(recovery, self.earlier.rows)
+            begin = take_up(recovery, self.earlier.rows)
+            self.tell()
+            return begin
         return TakenUp(now=started.now, calls=(), cancelled=frozenset(), events=(started,))
+
+    def tell(self) -> None:
+        """
+        Say that what an earlier process journalled has been read.
+        """
+        if self.taken_up is not None:
+            self.taken_up()
 
 
 def _clock(since: float) -> Callable[[], float]:
@@ -113,6 +124,7 @@ def _simulated(engine: Engine, started: Started, drive: Drive) -> None:
         durations=drive.durations,
         interrupt=drive.interrupt,
         earlier=drive.earlier,
+        taken_up=drive.tell,
     )
 
 

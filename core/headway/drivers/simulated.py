@@ -9,7 +9,7 @@ run's seed and of what the call is, so a run repeats exactly, also after a crash
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Protocol, TypeAlias
 
@@ -275,6 +275,7 @@ def run_simulated(
     durations: Mapping[str, Law],
     interrupt: Interrupt,
     earlier: Earlier | None = None,
+    taken_up: Callable[[], None] | None = None,
 ) -> None:
     """
     Bring a run to its end under a virtual clock; Ctrl-C stops it as it stops a real one.
@@ -287,6 +288,7 @@ def run_simulated(
         interrupt: Stops it.
         earlier: What an earlier process journalled, when this one goes on; the run then ends as it
             would have without a break.
+        taken_up: Called once that has been read.
     """
     simulation = Simulation(engine=engine, seed=seed, durations=durations)
     asked: list[bool] = []
@@ -296,6 +298,8 @@ def run_simulated(
         else:
             recovery = Recovery(engine, earlier.lookups)
             simulation.recover(list(earlier.rows), recovery, earlier.checkpoint)
+            if taken_up is not None:
+                taken_up()
         while simulation.step():
             if asked:
                 asked.clear()

@@ -5,7 +5,16 @@ One run directory: its lease, its database with ledger and journal, and its file
 ``run.sqlite``        the journal, and the ledger unless another kind of ledger was chosen
 ``run.json``          with what the run was begun, for people; the journal has it too
 ``lease.json``        who works in it
-``saved.json``        the result once the run has ended, as ``Result.load`` reads it
+``config.toml``       with what the run was begun, unless an object was given that has no name
+====================  ============================================================================
+
+and once the run has ended
+
+====================  ============================================================================
+``saved.json``        the result, as ``Result.load`` reads it
+``result.json``       the result, to be read
+``curve.tsv``         one line a sweep
+``artifact/``         the final state as readable files
 ====================  ============================================================================
 
 Guarantee: it opens again by itself whenever and however its owner ended.
@@ -21,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headway.errors import (
+    ContractError,
     HeadwayError,
     LedgerCorrupt,
     LedgerError,
@@ -30,22 +40,23 @@ from headway.errors import (
 )
 from headway.journal import JournalFile, Row
 from headway.result import Result
+from headway.rundir._files import CONFIG, RESULT, remove_result, write_result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import Lease
 from headway.rundir._place import check_place
+from headway.rundir._recipe import Recipe
 
 if TYPE_CHECKING:
     from headway.builtins.sqlite import Database
 
 DATABASE = "run.sqlite"
-RESULT = "saved.json"
 BEGUN = "run.json"
 
 TAKEN_BACK = ("interrupted", "error")
 """Stop reasons of runs that may be gone on with: they did not end by themselves."""
 
-_OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "config.toml", BEGUN)
+_OURS = (DATABASE, LEASE, f"{DATABASE}-wal", f"{DATABASE}-shm", CONFIG, BEGUN)
 """What may lie in a directory in which no run was begun yet."""
 
 
@@ -109,10 +120,16 @@ class RunDirectory:
                 "Give a directory that is new or empty, or the one of a run.",
             )
 
-    def begin(self, header: Header) -> None:
+    def begin(self, header: Header, recipe: Recipe | None) -> None:
         """
         Write down with what the run begins.
+
+        Args:
+            header: With what.
+            recipe: The same by names, when all of it has one.
         """
+        if recipe is not None:
+            recipe.keep(self.path)
         self.journal.begin(header.to_json())
         self.header = header
         self._mark(header)
@@ -148,8 +165,19 @@ class RunDirectory:
         Args:
             name: The name of its kind.
         """
+        kind = self.ledger_name(name)
+        return self.database if kind == DATABASE else self.path / kind
+
+    @staticmethod
+    def ledger_name(name: str) -> str:
+        """
+        What the file or folder of a ledger is called.
+
+        Args:
+            name: The name of its kind.
+        """
         kind = name.rpartition(":")[2]
-        return self.database if kind == "sqlite" else self.path / f"ledger.{kind}"
+        return DATABASE if kind == "sqlite" else f"ledger.{kind}"
 
     def result(self) -> Result | None:
         """
@@ -167,19 +195,24 @@ class RunDirectory:
 
     def end(self, result: Result, event: int) -> None:
         """
-        Keep the result of the run, which has ended.
+        Keep the result of the run, which has ended, and write the files that show it.
 
         Args:
             result: The result.
             event: The number of the event that stopped the run.
 
         Raises:
-            StorageError: it can't be written.
+            ContractError: the domain rendered a file that would not lie below ``artifact``; all
+                else is kept.
+            StorageError: a file can't be written; running on writes it.
         """
         # In this order: a result that was kept without its end could never be taken back.
         self.journal.end(result.stop_reason, event)
+        remove_result(self.path)
         try:
-            result.save(self.path / RESULT)
+            write_result(self.path, result)
+        except ContractError:
+            raise
         except HeadwayError as error:
             remedy = "Free some space and run it again: nothing is paid for again."
             cause = getattr(error.__cause__, "strerror", None) or str(error)
@@ -196,7 +229,7 @@ class RunDirectory:
         else:
             stopped = ended[1] if ended[0] in TAKEN_BACK else None
         if stopped is not None:
-            (self.path / RESULT).unlink(missing_ok=True)
+            remove_result(self.path)
             self.journal.cut(stopped)
 
     def abandon(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from headway.contracts import Json
-from headway.errors import LedgerCorrupt, RunDirectoryError
+from headway.errors import LedgerCorrupt, OtherRunError, RunDirectoryError
 from headway.journal import Blueprint
 
 LONGEST_WAIT = 10_000
@@ -94,7 +94,8 @@ class Header:
             What is to be told: parts that have another version by now.
 
         Raises:
-            RunDirectoryError: it is another run's; the message names the first difference.
+            OtherRunError: an option or the domain is another one; the first is named.
+            RunDirectoryError: the tasks or the initial state are.
         """
         mine = self.plan
         for what, began, now in (
@@ -102,8 +103,7 @@ class Header:
             *((k, v, plan.options.get(k)) for k, v in mine.options.items()),
         ):
             if began != now:
-                reason = f"its run was begun with {what}={began!r}, not {now!r}."
-                raise RunDirectoryError(path, reason, _REMEDY)
+                raise OtherRunError(path, what, began, now)
         for what in ("tasks", "initial"):
             if getattr(mine, what) != getattr(plan, what):
                 named = "tasks" if what == "tasks" else "initial state"

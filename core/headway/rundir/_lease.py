@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -38,6 +39,7 @@ class Lease:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / NAME
+        self._held = False
         try:
             self._file: IO[str] | None = self._path.open("a+", encoding="utf-8")
         except OSError as error:
@@ -58,7 +60,8 @@ class Lease:
             raise RunDirectoryError(str(directory), owner, remedy)
         import socket  # costs, and most runs have no directory
 
-        signed = {"pid": os.getpid(), "host": socket.gethostname(), "boot": _boot()}
+        self._held = True
+        signed = {"pid": os.getpid(), "host": socket.gethostname(), "boot": boot()}
         file.truncate(0)
         file.write(json.dumps(signed) + "\n")
         file.flush()
@@ -77,6 +80,9 @@ class Lease:
         """
         _HELD.discard(self)
         if self._file is not None:
+            if self._held:
+                with suppress(OSError):  # it is let go of all the same, only not said
+                    self._file.truncate(0)
             self._file.close()
         self._file = None
 
@@ -109,7 +115,7 @@ def _trouble(path: Path, error: OSError) -> StorageError:
     return StorageError(str(path), cause, "Give a run directory that can be written to.")
 
 
-def _boot() -> str | None:
+def boot() -> str | None:
     """
     Which start of the machine this is, where the system says.
     """

@@ -88,6 +88,7 @@ class Inflect(SlowDomain):
     harmful: float = attrs.field(default=0.0, converter=_harmful)
     interaction: float = attrs.field(default=0.0, converter=_interaction)
     deterministic: bool = attrs.field(init=False)
+    pure: bool = attrs.field(default=True, init=False)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()

@@ -60,6 +60,7 @@ class Router(SlowDomain):
     name: ClassVar[str] = "router"
     measure_price: float | None = 0.0  # batches do not depend on the latency
     deterministic: bool = attrs.field(default=True, init=False)
+    pure: bool = attrs.field(default=True, init=False)
     options: ClassVar[Mapping[str, str]] = {
         "latency": "how long each call takes: none, constant:SECONDS, lognormal:MEAN,SIGMA, ...",
         "noise": "chance that a proposed label is wrong, 0.15 by default",
