@@ -33,7 +33,6 @@ from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
 from headway.rundir import Recipe, RunDirectory
-from headway.rundir._files import check_files
 
 
 @attrs.frozen(kw_only=True)
@@ -95,15 +94,13 @@ def prepare(
         registry: Where names are looked up; frozen from now on.
         observers: Told every notice; a name is looked up.
         journal: Keeps every event, when given.
-        directory: Keeps every event, the versions and the result, when given; a run that was begun
-            there is gone on with.
+        directory: Keeps all of the run, when given; one that was begun there is gone on with.
         domain_name: The name that ``registry`` made the domain for, when it did.
         recipe: With what the run begins, by names; kept in the directory.
 
     Raises:
         UsageError: an option, a name or the domain's tasks can't be used.
-        PluginError: a plug-in that was asked for can't be loaded, or the domain would render files
-            that the run directory can't hold.
+        PluginError: a plug-in can't be loaded, or the domain renders what no directory can hold.
         LedgerError: the run directory can't be read or written.
     """
     chosen = registry.describe("domain", domain_name or domain)
@@ -118,7 +115,6 @@ def prepare(
     warned = (*notes_before(options, blueprint.config, parts.policy), *parts.idle)
     way = Course(blueprint=blueprint, lookups=_lookups(parts), journal=journal)
     if directory is not None:
-        _check_rendered(domain, initial)
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
         way = course(directory, plan, way.lookups, recipe=recipe, pure=domain.pure)
     notes = (*warned, *way.told, *_effects(domain, way.blueprint.config, parts))
@@ -167,17 +163,6 @@ def _opening(
         notes=notes,
         limits=options.limits,
     )
-
-
-def _check_rendered(domain: Domain, initial: Artifact) -> None:
-    """
-    Refuse a domain whose files no folder could hold, before anything is paid for.
-    """
-    try:
-        files = domain.render(initial.value)
-    except (Exception, SystemExit):  # noqa: BLE001 - the result tells of it, and needs no files
-        return
-    check_files(files)
 
 
 def _lookups(parts: Parts) -> PluginLookups:

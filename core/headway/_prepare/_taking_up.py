@@ -17,6 +17,7 @@ from headway.machine import Lookups, RecordedLookups
 from headway.options import PARTS, RunOptions
 from headway.result import Result
 from headway.rundir import Header, Plan, Recipe, RunDirectory
+from headway.rundir._files import check_files
 
 
 @attrs.frozen(kw_only=True)
@@ -114,7 +115,9 @@ def make_plan(
 
     Raises:
         OptionError: its ledger keeps nothing that survives the process.
+        ContractError: the domain renders files that no directory can hold.
     """
+    _check_rendered(domain, initial)
     if getattr(parts.ledger, "durability", "none") == "none":
         remedy = "It survives no process, so no run directory can go on with it: give sqlite."
         raise OptionError("ledger", parts.names["commit"], remedy)
@@ -131,6 +134,17 @@ def make_plan(
         blueprint=blueprint,
         notes=notes,
     )
+
+
+def _check_rendered(domain: Domain, initial: Artifact) -> None:
+    """
+    Refuse a domain whose files no folder could hold, before anything is paid for.
+    """
+    try:
+        files = domain.render(initial.value)
+    except (Exception, SystemExit):  # noqa: BLE001 - the result tells of it, and needs no files
+        return
+    check_files(files)
 
 
 def _plain(option: str, value: Any, parts: Parts) -> Any:
