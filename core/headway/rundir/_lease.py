@@ -78,11 +78,17 @@ class Lease:
         """
         Let go of it; twice is harmless.
         """
+        if self._file is not None and self._held:
+            with suppress(OSError):  # it is let go of all the same, only not said
+                self._file.truncate(0)
+        self.forget()
+
+    def forget(self) -> None:
+        """
+        Leave it to the process that this one was forked off from.
+        """
         _HELD.discard(self)
         if self._file is not None:
-            if self._held:
-                with suppress(OSError):  # it is let go of all the same, only not said
-                    self._file.truncate(0)
             self._file.close()
         self._file = None
 
@@ -107,7 +113,7 @@ def _see_to_children() -> None:
 
 def _let_go() -> None:
     for lease in tuple(_HELD):
-        lease.release()
+        lease.forget()
 
 
 def _trouble(path: Path, error: OSError) -> StorageError:
