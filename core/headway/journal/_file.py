@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from zlib import crc32
@@ -81,7 +82,7 @@ class JournalFile:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
-    _waiting: list[_Kept] = attrs.field(factory=list[_Kept], init=False)
+    _waiting: deque[_Kept] = attrs.field(factory=deque[_Kept], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
     _encode: Encoder = attrs.field(init=False)
@@ -276,22 +277,32 @@ class JournalFile:
 
     def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
         """
-        Keep one event; it is on its way to the disk when this returns.
+        Keep one event; it is on its way to the disk when this returns.  From one thread at a time.
 
         Raises:
             LedgerError: an earlier one could not be written; nothing more is kept.
         """
+        if self._refuses or len(self._waiting) >= MOST_WAITING:
+            self._wait_for_room()
+        self._waiting.append((event, answers, witness))
+        self._count += 1
+        # The writer says that it is idle before it looks for the last time.
+        if self._idle:
+            with self._lock:
+                self._work.notify()
+        elif self._writer is None:
+            self._start()
+
+    @property
+    def _refuses(self) -> bool:
+        return self._closing or self._broken is not None
+
+    def _wait_for_room(self) -> None:
         with self._lock:
             self._check_open()
             while len(self._waiting) >= MOST_WAITING:
                 self._settled.wait()
                 self._check_open()
-            self._waiting.append((event, answers, witness))
-            self._count += 1
-            if self._idle:
-                self._work.notify()
-            elif self._writer is None:
-                self._start()
 
     def keep(self, checkpoint: Json) -> None:
         """
@@ -366,19 +377,19 @@ class JournalFile:
 
     def _next_group(self, written: float) -> tuple[list[_Kept], tuple[int, Json] | None]:
         with self._lock:
+            self._idle = True
             while not self._waiting and not self._closing:
-                self._idle = True
                 self._work.wait()
-                self._idle = False
+            self._idle = False
             due = written + PACE
             while self._wanted <= self._durable and not self._closing:
                 left = due - time.monotonic()
                 if left <= 0:
                     break
                 self._work.wait(left)
-            group, self._waiting = self._waiting, []
             checkpoint, self._checkpoint = self._checkpoint, None
-            return group, checkpoint
+        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        return group, checkpoint
 
     def _write_group(self, group: list[_Kept], checkpoint: tuple[int, Json] | None) -> None:
         lines: list[str] = []

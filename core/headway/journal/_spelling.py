@@ -51,19 +51,36 @@ def spell(value: Any, encode: Encoder = encode) -> str:
 
 def spell_value(value: CallValue) -> str | None:
     """
-    What a call gave, as JSON text; None when an artifact may be in it, which is written once.
+    What a call gave, as JSON text, before anybody changes it in place.
+
+    None when nobody can, so that it may be spelled later, or when an artifact may be in it, which is
+    written once.
 
     Raises:
         TypeError: it is neither JSON nor a value of Headway's.
         ValueError: it holds NaN or an infinity.
     """
-    if type(value) is float and value - value == 0:
-        return repr(value)
-    if type(value) is Outcome and type(value.reward) is float:
-        output = "null" if value.output is None else spell(value.output)
-        return f'{{"$":"Outcome","reward":{value.reward!r},"output":{output}}}'
+    if type(value) is Outcome:
+        return None if type(value.output) in _UNCHANGING else _outcome(value)
+    if value is None or (type(value) is float and value - value == 0):
+        return None
     text = spell(value)
-    return text if value is None or type(value) in (Outcome, Proposal) else None
+    return text if type(value) is Proposal else None
+
+
+_UNCHANGING = frozenset({type(None), bool, int, str})
+
+
+def _outcome(outcome: Outcome) -> str:
+    output = outcome.output
+    text = "null" if output is None else _text(output) if type(output) is str else spell(output)
+    return f'{{"$":"Outcome","reward":{outcome.reward!r},"output":{text}}}'
+
+
+def _value(value: CallValue, encode: Encoder) -> str:
+    if type(value) is Outcome:
+        return _outcome(value)
+    return repr(value) if type(value) is float else spell(value, encode)
 
 
 def spell_row(
@@ -81,7 +98,7 @@ def spell_row(
     """
     given = ",".join([_answer(answer, encode) for answer in answers]) if answers else ""
     if type(event) is Done and event.usage is NO_USAGE:
-        text = spell(event.value, encode) if value is None else value
+        text = _value(event.value, encode) if value is None else value
         return f'["D",{event.now!r},{event.call},{text},[{given}],"{witness}"]'
     if type(event) is Tick:
         return f'["T",{event.now!r},[{given}],"{witness}"]'
