@@ -185,3 +185,19 @@ def test_no_slot_idles(driver, workers, slots):
 
     assert () == result.failures
     assert not meeting.barrier.broken
+
+
+def test_what_was_broken_off_is_kept_back():
+    """With a ceiling, as much as it may have spent; without one, what others spent on average."""
+    declared = Budget(max_tokens=100, tokens_per_call=20)
+    guessed = Budget(max_tokens=100)
+    for budget in (declared, guessed):
+        budget.reserve(1)
+        budget.spend()
+        budget.charge(Usage(tokens=10))
+        budget.settle(1)
+        budget.lose(2)
+
+    assert (True, False) == (declared.affords(2), declared.affords(3))
+    assert (True, False) == (guessed.affords(7), guessed.affords(8))
+    assert 10 == declared.tokens == guessed.tokens

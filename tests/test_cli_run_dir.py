@@ -240,7 +240,7 @@ def test_a_finished_run_is_not_run_again(letters, capsys):
         (["--set", "reward=0.1"], ["--set", "reward=0.2"], "--set reward='0.1', not '0.2'"),
         (["--set", "reward=0.1"], [], "--set reward='0.1', not None"),
         ([], ["--set", "reward=0.1"], "--set reward=None, not '0.1'"),
-        (["--set", "held_out=8"], ["--set", "held_out=7"], "another tasks"),
+        (["--set", "held_out=8"], ["--set", "held_out=7"], "other tasks"),
         ([], ["--config", "c.toml"], "c.toml: n_workers=4, not 7"),
     ],
 )

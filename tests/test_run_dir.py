@@ -186,7 +186,7 @@ def test_other_options_are_refused(tmp_path, change, named):
 @pytest.mark.parametrize(
     ("domain", "named"),
     [
-        (lambda: ToyDomain(n_keys=6, n_tasks=9), "another tasks"),
+        (lambda: ToyDomain(n_keys=6, n_tasks=9), "other tasks"),
         (lambda: Elsewhere(n_keys=6, n_tasks=8), "another initial state"),
         (Other, "domain='toy', not 'other'"),
     ],

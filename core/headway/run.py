@@ -128,7 +128,7 @@ def _prepared(
             domain_name=domain if isinstance(domain, str) else None,
             recipe=_recipe(parts, domain, chosen, asked),
         )
-        for note in prepared.warned:
+        for note in prepared.warned if prepared.result is None else ():
             warn_caller(note)  # where warnings are errors, nothing is run
     return prepared
 

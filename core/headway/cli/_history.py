@@ -248,7 +248,7 @@ def export_(args: argparse.Namespace) -> int:
         try:
             plugin: Any = import_module("headway_git")
         except ModuleNotFoundError as error:
-            remedy = "Install the plug-in headway-git: python -m pip install headway-git."
+            remedy = "Install the plug-in headway-git, which lies in plugins/headway-git of Headway's own repository."
             raise UsageError(f"--git {args.git}: {error}. {remedy}") from None
         count = plugin.export_to_git(stack.enter_context(kept.ledger()), args.git)
     sys.stdout.write(f"{count} commits in {args.git}\n")

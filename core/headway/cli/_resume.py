@@ -66,7 +66,8 @@ def run(args: argparse.Namespace) -> int:
     if result is None:
         return carry_out(lambda: _study(args.directory, args.settings), as_json=args.json)
     say_ended(kept.path)
-    name = kept.header.plan.name
+    config = kept.path / CONFIG
+    name = read_config(str(config)).name if config.is_file() else kept.header.plan.name
     ending = Ending(name=name, bare=False, folder=kept.path, result=result, durable=True)
     report(ending, sys.stdout, as_json=args.json)
     return int(result.failed)
@@ -92,11 +93,11 @@ def _settings(directory: str, given: Sequence[str]) -> Settings:
     path = Path(directory) / CONFIG
     if not path.is_file():
         nameless = [f"{k} {c.removesuffix(_GIVEN)}" for k, c in choices.items() if _GIVEN in c]
-        told = f" with what has no name: {', '.join(nameless)}" if nameless else ""
+        told = f", which gave the {', the '.join(nameless)}" if nameless else ""
         raise RunDirectoryError(
             directory,
-            f"its run was begun from a program{told}.",
-            f"Let that program call run(domain, run_dir={directory!r}, ...) as before.",
+            f"its run was begun by a program in Python{told}.",
+            f"Run that program again: the same call with run_dir={directory!r} goes on.",
         )
     file = read_config(str(path))
     pairs = dict(split_pair("--set", text) for text in given)

@@ -81,14 +81,18 @@ def _state(status: Status) -> str:
         return f"finished, because {REASONS.get(reason, reason)} ({reason})"
     how = {"interrupted": "by a signal", "error": "by an error", None: "by a crash"}
     cause = how.get(status.reason, status.reason)
+    if not status.named:
+        return f"interrupted {cause}; run the program again that began it, and it goes on"
     return f"interrupted {cause}; headway resume {status.path} goes on"
 
 
 def _counts(status: Status) -> Iterator[str]:
     yield f"  rollouts       {status.rollouts}"
     calls = status.calls or {}
-    again = f"; {status.repeated} made again" if status.repeated else ""
+    again = f"; beside these {status.repeated} made again" if status.repeated else ""
     yield f"  calls          {sum(calls.values())}{_apart(calls)}{again}"
+    if status.tokens or status.cost:
+        yield f"  charged        {status.tokens} tokens, cost {status.cost:g}"
     if status.in_flight:
         yield f"  in flight      {sum(status.in_flight.values())}{_apart(status.in_flight)}"
     yield f"  reward         {_reward(status.baseline)} -> {_reward(status.reward)}"

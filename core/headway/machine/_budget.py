@@ -36,12 +36,22 @@ class Resource:
         name: The stop reason when it runs out, which is its option's name.
         most: What may be spent; None means no bound.
         ceiling: The most that one call spends, if that is declared.
+        untold: What calls may have spent whose process ended before they said it.
     """
 
     name: str
     most: int | None
     ceiling: int | None
     spent: int = attrs.field(default=0, init=False)
+    untold: int = attrs.field(default=0, init=False)
+
+    def lose(self, calls: int, settled: int) -> None:
+        """
+        So many calls have spent something, and nobody will say what: the most that they may have,
+        or where nothing is declared, what others did.
+        """
+        each = self.ceiling if self.ceiling is not None else self.spent // max(1, settled)
+        self.untold += calls * each
 
     def fits(self, held: int, settled: int) -> bool:
         """
@@ -49,10 +59,11 @@ class Resource:
         """
         if self.most is None:
             return True
+        left = self.most - self.untold
         if self.ceiling is not None:
-            return self.spent + held * self.ceiling <= self.most
+            return self.spent + held * self.ceiling <= left
         # spent + held * spent / settled, in whole numbers.
-        return not settled or self.spent * (settled + held) <= self.most * settled
+        return not settled or self.spent * (settled + held) <= left * settled
 
     def exceeded_by(self, spent: int) -> bool:
         """
@@ -165,6 +176,14 @@ class Budget:
         """
         self.open -= calls
         self.settled += calls
+
+    def lose(self, calls: int) -> None:
+        """
+        So many calls were broken off with their process and are made again: what they had spent is
+        kept back, though nobody says what it was.
+        """
+        for resource in self.metered:
+            resource.lose(calls, self.settled)
 
     def charge(self, usage: Usage) -> None:
         """

@@ -161,6 +161,7 @@ class Requests:
         cards = [sweep.survivors[number] for number in request.cards]
         return commit_message(
             cards,
+            keys=request.keys,
             reward=measuring.mean(request.candidate, held_out),
             before=measuring.mean(self.state.head.artifact, held_out),
         )

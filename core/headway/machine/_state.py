@@ -184,7 +184,9 @@ class State:
         running = self.slots.running.values()
         timeouts = ((call.id, self._timeouts[call.kind]) for call in running)
         self.slots.restart((self.now + t, call) for call, t in timeouts if t is not None)
-        self.tally.repeated += sum(call.paid for call in running)
+        repeated = sum(call.paid for call in running)
+        self.tally.repeated += repeated
+        self.budget.lose(repeated + len(self.abandoned))
         self.budget.settle(len(self.abandoned))
         self.abandoned.clear()
 

@@ -106,8 +106,8 @@ class Header:
                 raise OtherRunError(path, what, began, now)
         for what in ("tasks", "initial"):
             if getattr(mine, what) != getattr(plan, what):
-                named = "tasks" if what == "tasks" else "initial state"
-                raise RunDirectoryError(path, f"its run was begun with another {named}.", _REMEDY)
+                named = "other tasks" if what == "tasks" else "another initial state"
+                raise RunDirectoryError(path, f"its run was begun with {named}.", _REMEDY)
         changed = [
             kind for kind, choice in mine.choices.items() if plan.choices.get(kind) != choice
         ]

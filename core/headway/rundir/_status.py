@@ -18,6 +18,7 @@ from headway.journal import replay
 from headway.machine import Event, Instruction, Notify, RecordedLookups
 from headway.result import Result
 from headway.rundir._directory import DATABASE
+from headway.rundir._files import CONFIG
 from headway.rundir._reading import OpenRun, Owner, open_run
 
 QUICK = 10_000
@@ -45,6 +46,7 @@ class Status:
         driver: The driver's name.
         events: Events that are journalled.
         version: The head's version.
+        named: Whether ``headway resume`` can go on with it: everything in it has a name.
         rollouts: Rollouts begun.
         calls: Paid calls begun, by kind.
         repeated: Paid calls that were made again after a crash.
@@ -53,6 +55,8 @@ class Status:
         reward: The head's held-out reward; None when it is not known.
         seconds: The run's own clock, virtual under ``simulated``.
         sessions: Processes that have worked on it.
+        tokens: Tokens that were charged.
+        cost: Money that was charged.
         last_activity: When something was last written, in seconds since the epoch.
         size: Bytes on the disk.
     """
@@ -66,6 +70,7 @@ class Status:
     driver: str
     events: int
     version: int
+    named: bool
     last_activity: float
     size: int
     rollouts: int | None = None
@@ -76,6 +81,8 @@ class Status:
     reward: float | None = None
     seconds: float | None = None
     sessions: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """
@@ -121,6 +128,7 @@ def read_status(path: str | os.PathLike[str], *, full: bool = False) -> Status:
             driver=str(kept.header.plan.options["driver"]),
             events=events,
             version=version,
+            named=(kept.path / CONFIG).is_file(),
             last_activity=_last_activity(kept.path),
             size=_size(kept.path),
             **told,
@@ -137,6 +145,8 @@ def _of_result(result: Result) -> dict[str, Any]:
         "reward": result.final_reward,
         "seconds": result.wallclock,
         "sessions": result.sessions,
+        "tokens": result.usage.tokens,
+        "cost": result.usage.cost,
     }
 
 
@@ -175,6 +185,8 @@ def _of_events(kept: OpenRun) -> dict[str, Any]:
         "reward": baseline.mean if baseline and seen.reward is None else seen.reward,
         "seconds": seen.seconds,
         "sessions": counts.sessions,
+        "tokens": counts.usage.tokens,
+        "cost": counts.usage.cost,
     }
 
 

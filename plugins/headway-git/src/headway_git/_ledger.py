@@ -74,7 +74,7 @@ class GitLedger:
         prefix: str = "headway",
     ) -> None:
         if path is None:
-            remedy = "It needs a folder: give run_dir=, or an object made with GitLedger(path)."
+            remedy = "It needs a folder: give run_dir= (--run-dir), or an object made with GitLedger(path)."
             raise OptionError("ledger", "git", remedy)
         check_id(prefix)
         self._lock = threading.Lock()
