@@ -2,8 +2,8 @@
 Events and values as JSON and back: no pickle, nothing but what is listed here.
 
 An attrs class becomes ``{"$": name, field: value, ...}``, without the fields that are left at their
-default; a tuple ``{"$t": [...]}``; a dict that itself has a key beginning with ``$`` is wrapped.  An
-artifact may be written as something that stands for it, ``{"$a": ...}``.
+default; a tuple ``{"$t": [...]}``; a dict that itself has a key beginning with ``$`` is wrapped.  A
+value of a class derived from a JSON type is read as one of that type.  An artifact may be written as something that stands for it, ``{"$a": ...}``.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ class Encoder:
         if kind is Artifact and self.artifact is not None:
             return self.artifact(value)
         if _classes().get(kind.__name__) is not kind:
+            for base in _BASES:
+                if isinstance(value, base):  # as ``json`` takes it, such as a text of NumPy's
+                    return _WRITERS[base](self, value) if base in _WRITERS else value
             message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
             raise TypeError(message)
         held = ((name, getattr(value, name), default) for name, default in _fields(kind))
@@ -81,7 +84,7 @@ class Encoder:
 
 
 def _checked_key(key: object) -> str:
-    if type(key) is not str:
+    if not isinstance(key, str):
         message = (
             f"{key!r} is the key of a dict, and can't be journalled: JSON has only texts there"
         )
@@ -109,6 +112,9 @@ _WRITERS: dict[type, Callable[[Encoder, Any], Json]] = {
     dict: Encoder.dict,
 }
 """How to write a value of exactly this type that is no leaf; any other is an object."""
+
+_BASES = (str, int, float, tuple, list, dict)
+"""What a value of a class derived from it is written as."""
 
 encode = Encoder()
 """Writes a value as JSON, artifacts whole."""

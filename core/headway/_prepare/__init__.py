@@ -131,7 +131,8 @@ def prepare(
         validate=options.validate,
     )
     if directory is not None and options.driver != "simulated":
-        engine.after = Checkpoints(engine, directory.journal.keep)
+        first = 0 if way.earlier is None else way.earlier.first
+        engine.after = Checkpoints(engine, directory.journal.keep, at=first)
     return Prepared(
         options=options,
         splits=splits,

@@ -4,14 +4,24 @@ What a run directory adds to a run: with what it is begun, or where it goes on.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import attrs
 
 from headway._prepare._parts import Parts
-from headway.contracts import Artifact, Domain, Json, Splits, Task, content_digest
+from headway._report import Recorder
+from headway.contracts import (
+    Artifact,
+    Domain,
+    Json,
+    Splits,
+    Task,
+    canonical_json,
+    content_digest,
+)
 from headway.drivers import Earlier, ResumedLookups
-from headway.errors import CheckpointError, OptionError
+from headway.errors import ContractError, OptionError
 from headway.journal import Blueprint, Keeper
 from headway.machine import Lookups, RecordedLookups
 from headway.options import PARTS, RunOptions
@@ -71,7 +81,7 @@ def course(
     if directory.journal.is_empty:
         return Course(blueprint=blueprint, lookups=lookups, journal=directory.journal)
     resumed = ResumedLookups(lookups)
-    first, checkpoint = _usable_checkpoint(directory, blueprint)
+    first, checkpoint = _usable_checkpoint(directory, blueprint, lookups)
     return Course(
         blueprint=blueprint,
         lookups=resumed,
@@ -87,16 +97,20 @@ def course(
     )
 
 
-def _usable_checkpoint(directory: RunDirectory, blueprint: Blueprint) -> tuple[int, Json | None]:
+def _usable_checkpoint(
+    directory: RunDirectory, blueprint: Blueprint, lookups: Lookups
+) -> tuple[int, Json | None]:
     """
-    How many events came before the newest checkpoint, and that; without one that this version can
-    read, the journal is read from its first event.
+    How many events came before the newest checkpoint, and that; without one that this version and its
+    plug-ins can read, the journal is read from its first event.
     """
     first, checkpoint = directory.journal.checkpoint() or (0, None)
     if checkpoint is not None:
         try:
             blueprint.machine(RecordedLookups()).restore(checkpoint["machine"])
-        except (CheckpointError, KeyError, TypeError):
+            Recorder().memory = checkpoint["recorded"]
+            lookups.recall(checkpoint["learnt"])
+        except (Exception, SystemExit):  # noqa: BLE001 - the estimator is a plug-in
             return 0, None
     return first, checkpoint
 
@@ -116,11 +130,18 @@ def make_plan(
     Raises:
         OptionError: its ledger keeps nothing that survives the process.
         ContractError: the domain renders files that no directory can hold.
+        ContractError: its initial state would come back as another one.
     """
     _check_rendered(domain, initial)
     if getattr(parts.ledger, "durability", "none") == "none":
         remedy = "It survives no process, so no run directory can go on with it: give sqlite."
         raise OptionError("ledger", parts.names["commit"], remedy)
+    if json.loads(canonical_json(initial.value)) != initial.value:
+        message = (
+            f"the initial state of the domain {domain.name!r} holds a tuple, or a key that is no "
+            "text; no file gives it back as it is: build it of lists and texts"
+        )
+        raise ContractError(message)
     return Plan(
         name=domain.name,
         options={
@@ -150,7 +171,8 @@ def _check_rendered(domain: Domain, initial: Artifact) -> None:
 def _plain(option: str, value: Any, parts: Parts) -> Any:
     if option in PARTS:
         kind = PARTS[option]
-        return parts.names.get("commit" if kind == "ledger" else kind, str(value))
+        unused = value if isinstance(value, str) else type(value).__name__
+        return parts.names.get("commit" if kind == "ledger" else kind, unused)
     if option == "durations" and value is not None:
         return {kind: str(law) for kind, law in value.items()}
     return value

@@ -62,22 +62,23 @@ class Checkpoints:
         engine: The run.
         keep: What keeps one.
         every: So many events.
+        at: How many events came before the last checkpoint, be it of an earlier process: one that
+            never lives for so many events takes some too.
     """
 
     engine: Engine
     keep: Callable[[Json], None]
     every: int = EVERY
-    _events: int = attrs.field(default=0, init=False)
+    at: int = 0
 
     def __call__(self) -> None:
         """
-        Count an event, and take a checkpoint when it is due.
+        Take a checkpoint when one is due; called after every event.
         """
-        self._events += 1
-        if self._events >= self.every and self.engine.stopped_at is None:
+        if self.engine.events - self.at >= self.every and self.engine.stopped_at is None:
             checkpoint = take(self.engine)
             if checkpoint is not None:
-                self._events = 0
+                self.at = self.engine.events
                 self.keep(checkpoint)
 
 

@@ -182,15 +182,18 @@ class Engine:
         """
         self.recorder(notice)
         if self.tell.wanted:
-            self.settle_journal()
+            self.settle_journal(urgent=True)  # the run stands still meanwhile
             self.tell(notice)
 
-    def settle_journal(self) -> None:
+    def settle_journal(self, *, urgent: bool = False) -> None:
         """
         Wait until all that was journalled so far will survive a crash.
+
+        Args:
+            urgent: Whether that is to be at once, not when its time has come.
         """
         if self.journal is not None:
-            self.journal.settle(urgent=False)
+            self.journal.settle(urgent=urgent)
 
     @property
     def finished(self) -> bool:

@@ -9,6 +9,7 @@ for something else than the journal holds has diverged.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -26,6 +27,7 @@ from headway.machine import (
     Done,
     Event,
     Failed,
+    LookupRaised,
     Lookups,
     Notify,
     Raised,
@@ -92,7 +94,8 @@ class ResumedLookups:
         A rollout took this long; the plug-in learns it also while the journal is read.
         """
         if not self.live:
-            self.plugins.observe(seconds)
+            with suppress(LookupRaised):  # what came of it then stands in the journal
+                self.plugins.observe(seconds)
         self._now.observe(seconds)
 
     @property

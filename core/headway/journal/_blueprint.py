@@ -75,6 +75,9 @@ class Blueprint:
         options = {
             f.name: encode(getattr(self.config, f.name)) for f in attrs.fields(MachineConfig)
         }
+        # JSON knows no infinities, and a reward may be without bound.
+        options |= {"reward_range": [repr(bound) for bound in self.config.reward_range]}
+        options |= {"solved": repr(self.config.solved)}
         return {**held, "config": options, "gate_options": dict(self.gate_options)}
 
     @classmethod
@@ -83,8 +86,11 @@ class Blueprint:
         The blueprint that ``to_json`` gave.
 
         Raises:
-            TypeError: an option is missing or unknown to this version.
+            KeyError: an option is missing.
+            TypeError: an option is unknown to this version.
         """
         held: dict[str, Any] = dict(written)
         options = {name: decode(value) for name, value in held.pop("config").items()}
+        low, high = options["reward_range"]
+        options |= {"reward_range": (float(low), float(high)), "solved": float(options["solved"])}
         return cls(config=MachineConfig(**options), **held)

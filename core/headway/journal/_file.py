@@ -62,7 +62,10 @@ CREATE TABLE IF NOT EXISTS journal_end (
 )
 """
 
-_MAY_STOP = "SELECT first, lines FROM journal WHERE instr(lines, '\"Stop\"') ORDER BY first"
+_MAY_STOP = (
+    "SELECT first, lines FROM journal"
+    " WHERE first + count > ? AND instr(lines, '\"Stop\"') ORDER BY first"
+)
 """The groups in which an event of that name may be; reading all others would cost."""
 
 
@@ -208,12 +211,15 @@ class JournalFile:
             row = connection.execute("SELECT reason, event FROM journal_end").fetchone()
         return None if row is None else (str(row[0]), int(row[1]))
 
-    def interrupted(self) -> int | None:
+    def interrupted(self, since: int = 0) -> int | None:
         """
         The number of the event by which somebody interrupted the run; None when nobody did.
+
+        Args:
+            since: Events before this one are not looked at.
         """
         with self.database.reading() as connection:
-            found = connection.execute(_MAY_STOP).fetchall()
+            found = connection.execute(_MAY_STOP, (since,)).fetchall()
         for first, text in found:
             for place, line in enumerate(text.split("\n")):
                 if is_interruption(line):
@@ -318,6 +324,8 @@ class JournalFile:
             raise LedgerError(f"{self.database.path}: the journal was closed before this event")
 
     def _start(self) -> None:
+        if not self._durable:  # a run that was cut back to nothing has left its artifacts
+            self._artifacts.look()
         self._writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
         self._writer.start()
 

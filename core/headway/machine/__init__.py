@@ -42,7 +42,13 @@ from headway.machine._instructions import (
     Run,
     StepStart,
 )
-from headway.machine._lookups import PLAIN, Lookups, PluginLookups, RecordedLookups
+from headway.machine._lookups import (
+    PLAIN,
+    LookupRaised,
+    Lookups,
+    PluginLookups,
+    RecordedLookups,
+)
 from headway.machine._machine import Machine
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._scoring import Score
@@ -66,6 +72,7 @@ __all__ = [
     "FaultCount",
     "Finish",
     "Instruction",
+    "LookupRaised",
     "Lookups",
     "Machine",
     "MachineConfig",

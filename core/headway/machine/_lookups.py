@@ -6,9 +6,9 @@ Their answers are recorded event by event, so that a replay needs no plug-in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
 import attrs
 
@@ -40,7 +40,24 @@ PLAIN = Work()
 """What a ticket is to do when nobody selects."""
 
 
-class LookupRaised(Exception):  # noqa: N818 - it never leaves the machine
+def _check_keys(value: Any) -> None:
+    """
+    See that texts are the keys of every dict: others would come back from a journal as texts.
+
+    Raises:
+        TypeError: another one is.
+    """
+    if isinstance(value, dict):
+        for key, item in cast("dict[object, Any]", value).items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is no text")
+            _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in cast("Iterable[Any]", value):
+            _check_keys(item)
+
+
+class LookupRaised(Exception):  # noqa: N818 - drivers see it, and nobody else
     """
     A look-up raised or gave something unusable; ``fault.where`` names the plug-in's kind.
     """
@@ -140,6 +157,7 @@ class PluginLookups:
             self._refuse("aggregator", f"select returned {work!r}, not Work")
         try:
             canonical_json([work.payload, work.parent and work.parent.digest])
+            _check_keys(work.payload)
         except (TypeError, ValueError, RecursionError) as error:
             self._refuse(
                 "aggregator", f"select returned a parent or payload that is no JSON: {error}"

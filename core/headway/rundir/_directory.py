@@ -221,13 +221,10 @@ class RunDirectory:
     def reopen(self) -> None:
         """
         Take back the end of a run that was interrupted or could not go on, so that it may now; also
-        when it was killed before it had ended.
+        when it was killed before it had ended, or was interrupted when it had been stopped already.
         """
-        ended = self.journal.ended()
-        if ended is None:
-            stopped = self.journal.interrupted()
-        else:
-            stopped = ended[1] if ended[0] in TAKEN_BACK else None
+        reason, event = self.journal.ended() or ("", 0)
+        stopped = event if reason in TAKEN_BACK else self.journal.interrupted(event)
         if stopped is not None:
             remove_result(self.path)
             self.journal.cut(stopped)
