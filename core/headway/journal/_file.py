@@ -326,8 +326,14 @@ class JournalFile:
     def _start(self) -> None:
         if not self._durable:  # a run that was cut back to nothing has left its artifacts
             self._artifacts.look()
-        self._writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
-        self._writer.start()
+        writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
+        try:
+            writer.start()
+        except RuntimeError as error:  # the system has no thread for it
+            self._broken = error
+            self._settled.notify_all()
+            raise
+        self._writer = writer
 
     def settle(self, *, urgent: bool = True) -> None:
         """
