@@ -4,15 +4,17 @@ What a run goes on through: odd values, parts that fail or have changed, and end
 
 import _thread
 import itertools
+import json
 import math
 import sqlite3
 import time
+from collections import Counter
 from functools import partial
 
 import pytest
 
 import headway
-from headway import Measure
+from headway import Measure, Outcome
 from headway.builtins._estimators import Ewma
 from headway.contracts import Work
 from headway.drivers import Checkpoints
@@ -101,6 +103,44 @@ def test_values_of_derived_classes_are_kept(tmp_path, options):
     assert loose.digest == run(tmp_path / "r", **options).digest
 
 
+@pytest.mark.parametrize("depth", [100, 101, 400, 5000])
+def test_what_is_nested_deep_is_read_again_or_refused(tmp_path, depth):
+    """Whoever takes a run up may stand deeper in the stack than those who wrote its journal."""
+
+    class Deep(ToyDomain):
+        def rollout(self, state, task, *, rng):
+            output = 0
+            for _ in range(depth):
+                output = {"a": output}
+            return Outcome(reward=0.0, output=output)
+
+        def propose(self, state, task, outcome, *, rng):
+            return None
+
+    def deeper(calls):
+        if calls:
+            return deeper(calls - 1)
+        return run(tmp_path / "r", Deep(), max_rollouts=8, driver="serial")
+
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "r", Deep(), max_rollouts=8, driver="serial", observers=[StopAt(4)])
+    result = deeper(100)
+
+    assert ("error" if depth > 100 else "max_iters") == result.stop_reason
+
+
+def test_a_number_that_is_too_long_to_be_spelled(tmp_path):
+    """Its call is invalid, and the journal goes on."""
+
+    class Long(ToyDomain):
+        def rollout(self, state, task, *, rng):
+            return Outcome(reward=0.0, output=10**5000 if task.id == "train-1" else None)
+
+    result = run(tmp_path / "r", Long(), max_rollouts=8)
+
+    assert result.completions["invalid"] >= 1
+
+
 def test_a_payload_that_cannot_be_kept_is_the_aggregators_fault(tmp_path):
     """A key that is no text, which would be one when it is read again."""
     result = run(tmp_path / "r", aggregator=Asks(payload={"a": [{1: "x"}]}))
@@ -117,6 +157,32 @@ def test_a_run_that_broke_at_its_first_event_goes_on(tmp_path):
     assert "error" == first.stop_reason
     assert second.stop_reason in ("max_iters", "exhausted")
     assert second == run(tmp_path / "r", sampler=OneByOne())
+
+
+@pytest.mark.parametrize("driver", ["serial", "threads", "asyncio"])
+def test_what_was_paid_for_when_a_run_broke_is_not_paid_for_again(tmp_path, driver):
+    """A sampler breaks off the run while a rollout's outcome comes in; that outcome is kept."""
+    made = Counter()
+
+    class Counted(ToyDomain):
+        def rollout(self, state, task, *, rng, ticket):
+            made[ticket and ticket.number, task.id, json.dumps(state)] += ticket is not None
+            return super().rollout(state, task, rng=rng)
+
+    class Breaks(OneByOne):
+        def pick(self, book):
+            self.raises = self.breaks and book.drawn > 9
+            return super().pick(book)
+
+    domain, sampler = Counted(n_keys=6, n_tasks=8, right=0.4, useless=0.0), Breaks()
+    sampler.breaks = True
+    first = run(tmp_path / "r", domain, sampler=sampler, driver=driver, n_workers=1)
+    sampler.breaks = False
+    second = run(tmp_path / "r", domain, sampler=sampler, driver=driver, n_workers=1)
+
+    assert "error" == first.stop_reason
+    assert second.stop_reason in ("max_iters", "exhausted")
+    assert {} == {call: count for call, count in made.items() if count > 1}
 
 
 def test_rewards_without_a_bound(tmp_path):

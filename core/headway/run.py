@@ -239,21 +239,22 @@ def finish(
         raise
     finally:
         interrupt.end()
-    return _kept(prepared, build_result(engine, prepared.recorder))
+    return _kept(prepared)
 
 
-def _kept(prepared: Prepared, result: Result) -> Result:
+def _kept(prepared: Prepared) -> Result:
     """
-    The result, kept in the run directory where there is one.
+    The result of a run that is over, kept in the run directory where there is one.
 
     Raises:
         LedgerError: it can't be; all that it was made from has been, so that running on gives it.
     """
     directory = prepared.directory
-    if directory is not None:
-        try:
+    try:
+        result = build_result(prepared.engine, prepared.recorder)
+        if directory is not None:
             directory.journal.close()
             directory.end(result, prepared.engine.stopped_at or 0)
-        finally:
-            prepared.close()
+    finally:
+        prepared.close()
     return result

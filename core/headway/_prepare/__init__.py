@@ -14,7 +14,7 @@ from headway._log import log_observer
 from headway._notes import effect_notes, notes_before
 from headway._prepare._config import check_clock, make_blueprint, make_config
 from headway._prepare._parts import Parts, gathered
-from headway._prepare._taking_up import Course, course, make_plan
+from headway._prepare._taking_up import Course, check_state, course, make_plan
 from headway._report import Recorder, stable_of
 from headway.contracts import (
     Artifact,
@@ -106,7 +106,7 @@ def prepare(
     chosen = registry.describe("domain", domain_name or domain)
     if options.driver == "simulated":
         domain = domain.virtual()
-    splits, initial, durations = _ask_domain(domain)
+    splits, initial, durations = _ask_domain(domain, kept=directory is not None)
     config = make_config(domain, splits, options)
     check_clock(options, durations)
     gather = gathered(domain, splits, options)
@@ -131,8 +131,7 @@ def prepare(
         validate=options.validate,
     )
     if directory is not None and options.driver != "simulated":
-        first = 0 if way.earlier is None else way.earlier.first
-        engine.after = Checkpoints(engine, directory.journal.keep, at=first)
+        engine.after = Checkpoints(engine, directory.journal.keep, at=way.checkpoint_at)
     return Prepared(
         options=options,
         splits=splits,
@@ -206,7 +205,7 @@ def _first_head(parts: Parts) -> Snapshot:
     return head
 
 
-def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
+def _ask_domain(domain: Domain, *, kept: bool) -> tuple[Splits, Artifact, Mapping[str, Any]]:
     try:
         splits, state, durations = domain.tasks(), domain.initial(), domain.durations()
         canonical_json(state)  # what is no JSON value is refused here, not in the middle of a run
@@ -215,7 +214,10 @@ def _ask_domain(domain: Domain) -> tuple[Splits, Artifact, Mapping[str, Any]]:
     except (Exception, SystemExit) as error:  # user code may raise anything
         message = f"the domain {domain.name!r} cannot say its tasks and initial state: {error!r}"
         raise ContractError(message) from error
-    return splits, Artifact(state), durations
+    initial = Artifact(state)
+    if kept:
+        check_state(domain, initial)
+    return splits, initial, durations
 
 
 def _telling(

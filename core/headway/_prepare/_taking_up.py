@@ -51,6 +51,13 @@ class Course:
     told: tuple[str, ...] = ()
     result: Result | None = None
 
+    @property
+    def checkpoint_at(self) -> int:
+        """
+        How many events came before the checkpoint that the run goes on from; 0 without one.
+        """
+        return 0 if self.earlier is None else self.earlier.first
+
 
 def course(
     directory: RunDirectory, plan: Plan, lookups: Lookups, *, recipe: Recipe | None, pure: bool
@@ -76,7 +83,7 @@ def course(
     told = header.check(str(directory.path), plan)
     if recipe is not None:
         recipe.check(directory.path)
-    directory.reopen()
+    answers = directory.reopen()
     blueprint = header.plan.blueprint
     if directory.journal.is_empty:
         return Course(blueprint=blueprint, lookups=lookups, journal=directory.journal)
@@ -92,6 +99,7 @@ def course(
             lookups=resumed,
             first=first,
             checkpoint=checkpoint,
+            answers=answers,
         ),
         told=(*told, f"goes on with the run in {directory.path}"),
     )
@@ -115,6 +123,21 @@ def _usable_checkpoint(
     return first, checkpoint
 
 
+def check_state(domain: Domain, initial: Artifact) -> None:
+    """
+    See that a run directory can give a domain's state back as it is.
+
+    Raises:
+        ContractError: it would come back as another one.
+    """
+    if json.loads(canonical_json(initial.value)) != initial.value:
+        message = (
+            f"the initial state of the domain {domain.name!r} holds a tuple, or a key that is no "
+            "text; no file gives it back as it is: build it of lists and texts"
+        )
+        raise ContractError(message)
+
+
 def make_plan(
     domain: Domain,
     options: RunOptions,
@@ -130,18 +153,11 @@ def make_plan(
     Raises:
         OptionError: its ledger keeps nothing that survives the process.
         ContractError: the domain renders files that no directory can hold.
-        ContractError: its initial state would come back as another one.
     """
     _check_rendered(domain, initial)
     if getattr(parts.ledger, "durability", "none") == "none":
         remedy = "It survives no process, so no run directory can go on with it: give sqlite."
         raise OptionError("ledger", parts.names["commit"], remedy)
-    if json.loads(canonical_json(initial.value)) != initial.value:
-        message = (
-            f"the initial state of the domain {domain.name!r} holds a tuple, or a key that is no "
-            "text; no file gives it back as it is: build it of lists and texts"
-        )
-        raise ContractError(message)
     return Plan(
         name=domain.name,
         options={

@@ -69,7 +69,7 @@ class Drive:
             if self.earlier.checkpoint is not None:
                 put_back(engine, self.earlier.checkpoint)
             recovery = Recovery(engine, self.earlier.lookups, self.earlier.first)
-            begin = take_up(recovery, self.earlier.rows)
+            begin = take_up(recovery, self.earlier.rows, self.earlier.answers)
             self.tell()
             return begin
         return TakenUp(now=started.now, calls=(), cancelled=frozenset(), events=(started,))

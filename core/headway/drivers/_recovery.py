@@ -201,12 +201,14 @@ class Earlier:
         first: How many events came before these.
         checkpoint: What ``take`` gave, or a simulation's ``checkpoint``; None to read from the first
             event.
+        answers: What calls gave after these rows, in an end of the run that was taken back.
     """
 
     rows: Iterable[Row]
     lookups: ResumedLookups
     first: int = 0
     checkpoint: Json | None = None
+    answers: tuple[Done, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
@@ -227,9 +229,14 @@ class TakenUp:
     events: tuple[Event, ...]
 
 
-def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
+def take_up(recovery: Recovery, rows: Iterable[Row], answers: Iterable[Done] = ()) -> TakenUp:
     """
     Read a journal to its end; what was in flight is to be made again.
+
+    Args:
+        recovery: Takes the rows in.
+        rows: The journal.
+        answers: What paid calls gave that were in flight then: those are not made again.
 
     Raises:
         ReplayDivergence: the run is not the one that wrote the journal.
@@ -251,12 +258,19 @@ def take_up(recovery: Recovery, rows: Iterable[Row]) -> TakenUp:
         if isinstance(event, Done | Failed):
             calls.pop(event.call, None)
     # A run that was over had only not written its result yet: nothing is to go on.
-    events = () if recovery.engine.finished else (Resumed(now), *recovery.reopen(now))
+    events: list[Event] = []
+    if not recovery.engine.finished:
+        events = [Resumed(now), *recovery.reopen(now)]
+        for answer in answers:
+            call = calls.get(answer.call)
+            if call is not None and call.paid and answer.call not in cancelled:
+                events.append(attrs.evolve(answer, now=now))
+                del calls[answer.call]
     return TakenUp(
         now=now,
         calls=tuple(calls.values()),
         cancelled=frozenset(cancelled & {*calls}),
-        events=events,
+        events=tuple(events),
     )
 
 

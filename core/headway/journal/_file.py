@@ -251,6 +251,8 @@ class JournalFile:
                     kept = text.split("\n")[: event - first]
                     change = "UPDATE journal SET count = ?, lines = ? WHERE first = ?"
                     connection.execute(change, (len(kept), "\n".join(kept), first))
+        self._count = self._durable = 0  # where nothing is left to be read, all begins anew
+        self._checksum = crc32((self._header_text() or "").encode())
 
     def _groups(self, start: int) -> Iterator[tuple[int, int, str]]:
         last, step = start - 1, 64

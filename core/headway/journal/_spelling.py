@@ -49,6 +49,28 @@ def spell(value: Any, encode: Encoder = encode) -> str:
     return _spell(value if is_plain(value) else encode(value))
 
 
+DEEPEST = 100
+"""How deep a call's value may be nested: reading it again must not depend on whose stack that is on."""
+
+
+def _check_depth(value: Any) -> None:
+    """
+    Raises:
+        ValueError: a value is nested too deep.
+    """
+    level: list[Any] = [value]
+    for _ in range(DEEPEST + 1):
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list | tuple)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
 def spell_value(value: CallValue) -> str | None:
     """
     What a call gave, as JSON text, before anybody changes it in place.
@@ -58,17 +80,23 @@ def spell_value(value: CallValue) -> str | None:
 
     Raises:
         TypeError: it is neither JSON nor a value of Headway's.
-        ValueError: it holds NaN or an infinity.
+        ValueError: it holds NaN or an infinity, or is nested too deep.
     """
     if type(value) is Outcome:
-        return None if type(value.output) in _UNCHANGING else _outcome(value)
+        if type(value.output) in _UNCHANGING:
+            return None
+        _check_depth(value.output)
+        return _outcome(value)
     if value is None or (type(value) is float and value - value == 0):
         return None
+    if type(value) is Proposal:
+        _check_depth(value.diff)
     text = spell(value)
     return text if type(value) is Proposal else None
 
 
-_UNCHANGING = frozenset({type(None), bool, int, str})
+_UNCHANGING = frozenset({type(None), bool, str})
+"""What is spelled later; not whole numbers, which can be too long to be spelled."""
 
 
 def _outcome(outcome: Outcome) -> str:

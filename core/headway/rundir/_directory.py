@@ -39,6 +39,7 @@ from headway.errors import (
     StorageError,
 )
 from headway.journal import JournalFile, Row
+from headway.machine import Done
 from headway.result import Result
 from headway.rundir._files import CONFIG, RESULT, remove_result, write_result
 from headway.rundir._header import Header
@@ -218,16 +219,22 @@ class RunDirectory:
             cause = getattr(error.__cause__, "strerror", None) or str(error)
             raise StorageError(str(self.path / RESULT), cause, remedy) from error
 
-    def reopen(self) -> None:
+    def reopen(self) -> tuple[Done, ...]:
         """
         Take back the end of a run that was interrupted or could not go on, so that it may now; also
         when it was killed before it had ended, or was interrupted when it had been stopped already.
+
+        Returns:
+            What calls gave in what was taken back; those need not be made again.
         """
         reason, event = self.journal.ended() or ("", 0)
         stopped = event if reason in TAKEN_BACK else self.journal.interrupted(event)
-        if stopped is not None:
-            remove_result(self.path)
-            self.journal.cut(stopped)
+        if stopped is None:
+            return ()
+        events = [row.event for row in self.journal.rows(stopped)]
+        remove_result(self.path)
+        self.journal.cut(stopped)
+        return tuple(event for event in events if isinstance(event, Done))
 
     def abandon(self) -> None:
         """
