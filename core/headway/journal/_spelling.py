@@ -60,14 +60,15 @@ def _check_depth(value: Any) -> None:
     """
     level: list[Any] = [value]
     for _ in range(DEEPEST + 1):
-        level = [
-            inner
-            for item in level
-            if isinstance(item, dict | list | tuple)
-            for inner in (item.values() if isinstance(item, dict) else item)
-        ]
-        if not level:
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += cast("dict[str, Any]", item).values()
+            elif isinstance(item, list | tuple):
+                inner += cast("list[Any]", item)
+        if not inner:
             return
+        level = inner
     raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
