@@ -75,7 +75,7 @@ class Encoder:
         if _classes().get(kind.__name__) is not kind:
             for base in _BASES:
                 if isinstance(value, base):  # as ``json`` takes it, such as a text of NumPy's
-                    return _WRITERS[base](self, value) if base in _WRITERS else value
+                    return _WRITERS[base](self, value)
             message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
             raise TypeError(message)
         held = ((name, getattr(value, name), default) for name, default in _fields(kind))
@@ -110,6 +110,9 @@ _WRITERS: dict[type, Callable[[Encoder, Any], Json]] = {
     tuple: lambda encoder, value: {"$t": [encoder(item) for item in value]},
     list: lambda encoder, value: [encoder(item) for item in value],
     dict: Encoder.dict,
+    str: lambda _, value: value,
+    int: lambda _, value: value,
+    float: lambda _, value: value,
 }
 """How to write a value of exactly this type that is no leaf; any other is an object."""
 
