@@ -10,6 +10,8 @@ from collections import Counter
 import pytest
 
 from headway import Task, run
+from headway.contracts import Usage
+from headway.machine import Budget
 from headway.testing import ToyDomain
 
 REAL = ("threads", "asyncio")
