@@ -246,7 +246,7 @@ def simulate(domain=None, durations=None, **options):
     """
     options = make_options({"driver": "simulated", "validate": True} | options, {})
     prepared = prepare(domain or ToyDomain(), options, registry=Registry.discover())
-    names = [field.name for field in attrs.fields(Engine)]
+    names = [field.name for field in attrs.fields(Engine) if field.init]
     watch = Watch(options, len(prepared.splits.train))
     engine = Watched(watch=watch, **{name: getattr(prepared.engine, name) for name in names})
     simulation = Simulation(engine=engine, seed=options.seed, durations=durations or {})

@@ -22,8 +22,7 @@ from headway.rundir._files import CONFIG
 
 _EXAMPLE = """\
 Example:
-  headway run inflect --run-dir first      and Ctrl-C, a crash, the loss of power
-  headway resume first
+  headway resume first      after headway run inflect --run-dir first, and a crash or Ctrl-C
 
 What is done is not done again: calls that were in flight when the run broke off are made once more,
 all others are not.  Start it in the folder in which the run was begun, if it names files of yours.

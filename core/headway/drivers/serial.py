@@ -54,6 +54,8 @@ class _Stopping:
     def perform(self, engine: Engine, call: Call, now: Callable[[], float]) -> Event:
         """
         Perform a call, which ends early when the run is to stop; a commit never does.
+
+        Then nothing answers the call, so that whoever goes on from the stop makes it again.
         """
         try:
             self.in_call = not isinstance(call, CommitCall | PromoteCall) and not self.asked
@@ -63,7 +65,7 @@ class _Stopping:
             self.in_call = False
             if not self.asked:  # the second time: nothing is waited for any more
                 raise
-            return Failed(now(), call.id, CANCELLED, usage=engine.bench.broken_off)
+            return Stop(now(), "interrupted", usage=engine.bench.broken_off)
         return answer
 
 
@@ -90,11 +92,8 @@ def run_serial(
                 told = True
                 events.append(Stop(now(), "interrupted"))
             if not events and queue:
-                answer = stopping.perform(engine, queue.popleft(), now)
-                if stopping.asked and not told and _is_cut_short(answer):
-                    told = True  # before the answer: what goes on from there makes the call again
-                    events.append(Stop(answer.now, "interrupted"))
-                events.append(answer)
+                events.append(stopping.perform(engine, queue.popleft(), now))
+                told = told or isinstance(events[-1], Stop)
             elif not events:
                 wake_at = engine.machine.wake_at
                 assert wake_at is not None, "the machine waits for something that nobody does"
@@ -102,10 +101,6 @@ def run_serial(
                 events.append(Tick(now()))
             while events:
                 events += _enqueue(queue, engine.feed(events.popleft(), now), now)
-
-
-def _is_cut_short(answer: Event) -> bool:
-    return isinstance(answer, Failed) and answer.fault == CANCELLED
 
 
 def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Event]:

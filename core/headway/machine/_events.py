@@ -142,11 +142,13 @@ class Stop:
 
     Args:
         reason: ``interrupted`` or ``error``.
+        usage: What a call was charged with that is broken off by it and gives no answer of its own.
     """
 
     now: float
     reason: str
     fault: Fault | None = None
+    usage: Usage = NO_USAGE
 
 
 @record

@@ -411,6 +411,7 @@ class Machine:
         del event
 
     def _stop(self, event: Stop) -> None:
+        self._state.budget.charge(event.usage)
         self._state.stop(event.reason, event.fault)
 
     def _resumed(self, event: Resumed) -> None:
