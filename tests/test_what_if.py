@@ -5,6 +5,11 @@ Tests of ``headway replay --what-if``: what is answered, from what, and what is 
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,6 +58,42 @@ class Sealed(ToyDomain):
     def tasks(self):
         assert self.open
         return super().tasks()
+
+
+class Interrupting(Pure):
+    """
+    Sends Ctrl-C after so many rollouts, when it is told to.
+    """
+
+    after = None
+
+    def virtual(self):
+        return self
+
+    def rollout(self, state, task, *, rng):
+        if self.after is not None:
+            self.after -= 1
+            if self.after == 0:
+                signal.raise_signal(signal.SIGINT)
+        return super().rollout(state, task, rng=rng)
+
+
+SLOW = """
+import os
+import time
+
+from headway.testing import ToyDomain
+
+
+class Slow(ToyDomain):
+    pure = True
+
+    def rollout(self, state, task, *, rng):
+        if "ASKED" in os.environ:
+            print("a call runs", flush=True)
+            time.sleep(60)
+        return super().rollout(state, task, rng=rng)
+"""
 
 
 def recorded(domain, path, **options):
@@ -184,6 +225,62 @@ def test_the_command_runs_a_pure_domain_again(tmp_path, monkeypatch, capsys):
     assert "the domain was run again" in told
     assert "held-out reward " in told
     assert not Path("headway-runs").exists()
+
+
+def test_the_command_says_that_a_run_has_not_ended(tmp_path, monkeypatch, capsys):
+    """
+    What is recorded is then only its beginning.
+    """
+    pytest.importorskip("headway_domains")
+    monkeypatch.chdir(tmp_path)
+    main(["run", "router", "--run-dir", "d", "--max-rollouts", "24"])
+    Path("d/saved.json").unlink()
+    with sqlite3.connect("d/run.sqlite") as connection:
+        connection.execute("DELETE FROM journal_end")
+        last = connection.execute("SELECT max(first) FROM journal").fetchone()
+        connection.execute("DELETE FROM journal WHERE first = ?", last)
+    capsys.readouterr()
+
+    assert 0 == main(["replay", "d", "--what-if", "mode=sync"])
+    assert "the run has not ended: the first column is how far it came" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_no_half_answer(tmp_path, monkeypatch, number, code):
+    """
+    What a run came to by then is not what it would have come to.
+    """
+    monkeypatch.chdir(tmp_path)
+    Path("slow.py").write_text(SLOW)
+    command = [sys.executable, "-m", "headway"]
+    begin = ["run", "slow.py:Slow", "--run-dir", "d", "--max-rollouts", "20"]
+    subprocess.run([*command, *begin], check=True, capture_output=True)
+    ask = ["replay", "d", "--what-if", "mode=sync"]
+    with subprocess.Popen(
+        [*command, *ask],
+        env={**os.environ, "ASKED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as asked:
+        assert b"a call runs\n" == asked.stderr.readline()
+        asked.send_signal(number)
+        out, told = asked.communicate()
+
+    assert code == asked.returncode
+    assert b"" == out
+    assert b"headway: interrupted before there was an answer\n" == told
+
+
+def test_an_interrupted_question_has_no_answer(tmp_path):
+    """
+    In Python it is raised, whoever caught the signal.
+    """
+    recorded(Interrupting(), tmp_path / "d")
+    domain = Interrupting()
+    domain.after = 20
+
+    with pytest.raises(KeyboardInterrupt):
+        what_if(tmp_path / "d", {"async_ratio": 8}, domain=domain)
 
 
 @pytest.mark.parametrize(

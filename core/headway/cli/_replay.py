@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import redirect_stdout
@@ -16,7 +17,9 @@ import attrs
 
 from headway.cli._directories import add_directory, domain_of
 from headway.cli._flags import flag_of, read_option
+from headway.cli._output import SIGNALLED
 from headway.contracts import Domain
+from headway.drivers import Interrupt
 from headway.errors import OptionError, UsageError
 from headway.rundir import Replayed, open_run, replay_run
 from headway.rundir._files import CONFIG
@@ -31,7 +34,9 @@ A replay runs no code of a plug-in or a domain, and nothing is measured or paid.
 With --what-if the run is made twice more under a virtual clock, with its own options and with the
 others, and calls take as long as recorded ones did.  A domain that says that it is pure is run again;
 of any other one no code runs, and the answer is about schedule and lag, not about rewards.
-Exit codes: 0 the same, 1 an event differs or is damaged, 2 bad input.
+
+Exit codes: 0 the same, 1 an event differs or is damaged, 2 bad input, 130 after Ctrl-C, 143 after
+SIGTERM.
 """
 
 
@@ -62,7 +67,13 @@ def run(args: argparse.Namespace) -> int:
         The exit code.
     """
     if args.what_if:
-        told, as_json = _asked(args)
+        interrupt = Interrupt()
+        try:
+            with interrupt.catching(signal.SIGINT, signal.SIGTERM):
+                told, as_json = _asked(args)
+        except KeyboardInterrupt:
+            sys.stderr.write("headway: interrupted before there was an answer\n")
+            return SIGNALLED + (interrupt.number or signal.SIGINT)
     else:
         replayed = replay_run(args.directory, force=args.force)
         for changed in replayed.changed:
@@ -111,6 +122,8 @@ def _answer_lines(directory: str, answer: Answer) -> Iterator[str]:
         yield f"  {row[0]:{widths[0]}}  {'  '.join(cells)}".rstrip()
     if not answer.rerun:
         yield "rewards are not answered: this domain is not pure, so none of its code was run"
+    elif not answer.ended:
+        yield "the run has not ended: the first column is how far it came, the others are whole runs"
     yield "compare the last two columns; the first one has what a virtual clock leaves out"
 
 
@@ -146,5 +159,7 @@ def _lines(directory: str, replayed: Replayed) -> Iterator[str]:
     yield f"  digest     {replayed.digest}"
     if replayed.kept is not None:
         yield f"same digest as the result: the run ended by {replayed.stop_reason}"
+    elif replayed.ended:
+        yield f"same after every event: the run ended by {replayed.stop_reason}, but its result is gone"
     else:
         yield "same digest after every event; the run has not ended, and its journal ends here"

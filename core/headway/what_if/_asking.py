@@ -78,6 +78,7 @@ class Answer:
         changes: These options.
         rerun: Whether the domain was run again, and rewards are answered; else nothing but recorded
             answers were drawn, and only schedule and lag are.
+        ended: Whether the recorded run had ended; else ``recorded`` is as far as it had come.
     """
 
     recorded: Figures
@@ -85,6 +86,7 @@ class Answer:
     changed: Figures
     changes: Mapping[str, Any]
     rerun: bool
+    ended: bool
 
 
 def what_if(
@@ -114,6 +116,7 @@ def what_if(
         UsageError: there is no run, or a part of it has no name.
         ReplayDivergence: the journal does not lead to what it led to.
         LedgerError: the directory can't be read.
+        KeyboardInterrupt: Ctrl-C or SIGTERM came before there was an answer.
     """
     rerun = domain is not None and domain.pure
     _check(changes, rerun=rerun)
@@ -143,6 +146,7 @@ def what_if(
         changed=_of_result(changed, rewards=rerun),
         changes=dict(changes),
         rerun=rerun,
+        ended=replayed.ended,
     )
 
 
@@ -187,7 +191,10 @@ def _run(domain: Domain, registry: Registry, options: Mapping[str, Any]) -> Resu
         warnings.simplefilter(
             "ignore", RuntimeWarning
         )  # about this run; the recorded one is asked about
-        return run(domain.virtual(), registry=registry, **options)
+        result = run(domain.virtual(), registry=registry, **options)
+    if result.stop_reason == "interrupted":  # what it came to by then answers nothing
+        raise KeyboardInterrupt
+    return result
 
 
 def _of_journal(replayed: Replayed, result: Result | None) -> Figures:
