@@ -34,14 +34,13 @@ from headway.errors import (
     HeadwayError,
     LedgerCorrupt,
     LedgerError,
-    OptionError,
     RunDirectoryError,
     StorageError,
 )
 from headway.journal import JournalFile, Row
 from headway.machine import Done
 from headway.result import Result
-from headway.rundir._files import CONFIG, RESULT, remove_result, write_result
+from headway.rundir._files import CONFIG, RESULT, read_result, remove_result, write_result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import Lease
@@ -165,20 +164,11 @@ class RunDirectory:
 
         Args:
             name: The name of its kind.
-        """
-        kind = self.ledger_name(name)
-        return self.database if kind == DATABASE else self.path / kind
 
-    @staticmethod
-    def ledger_name(name: str) -> str:
+        Raises:
+            LedgerCorrupt: the run has begun, and they are gone.
         """
-        What the file or folder of a ledger is called.
-
-        Args:
-            name: The name of its kind.
-        """
-        kind = name.rpartition(":")[2]
-        return DATABASE if kind == "sqlite" else f"ledger.{kind}"
+        return ledger_place(self.path, self.database, name, begun=self.header is not None)
 
     def result(self) -> Result | None:
         """
@@ -187,12 +177,7 @@ class RunDirectory:
         Raises:
             LedgerCorrupt: the file is not what was written.
         """
-        place = self.path / RESULT
-        try:
-            return Result.load(place) if place.is_file() else None
-        except OptionError as error:
-            remedy = "Remove the file: the result is made anew from the journal"
-            raise LedgerCorrupt(str(place), "the result", f"{error.remedy} {remedy}") from error
+        return read_result(self.path)
 
     def end(self, result: Result, event: int) -> None:
         """
@@ -252,3 +237,25 @@ class RunDirectory:
         Let others work in it; closing twice is harmless.
         """
         self._closing.close()
+
+
+def ledger_place(folder: Path, database: Database, name: str, *, begun: bool) -> Database | Path:
+    """
+    Where the ledger of a run directory keeps its versions.
+
+    Args:
+        folder: The directory.
+        database: Its database.
+        name: The name of the ledger's kind.
+        begun: Whether its run has begun, and so its ledger is there.
+
+    Raises:
+        LedgerCorrupt: it should be there and is not: opening it would make an empty one.
+    """
+    kind = name.rpartition(":")[2]
+    if kind == "sqlite":
+        return database
+    place = folder / f"ledger.{kind}"
+    if begun and not place.exists():
+        raise LedgerCorrupt(str(place), "the ledger", "it is gone. Put it back, from a copy of it")
+    return place

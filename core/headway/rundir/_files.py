@@ -12,7 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from headway.errors import ContractError, HeadwayError, UnsafeNameError
+from headway.errors import (
+    ContractError,
+    HeadwayError,
+    LedgerCorrupt,
+    OptionError,
+    UnsafeNameError,
+)
 from headway.materialize import materialize
 from headway.names import check_paths
 from headway.result import Result
@@ -75,6 +81,21 @@ def write_result(folder: Path, result: Result) -> None:
             materialize(result.files, folder / ARTIFACT)
     finally:
         result.save(folder / RESULT)
+
+
+def read_result(folder: Path) -> Result | None:
+    """
+    The result that ``write_result`` kept; None when there is none.
+
+    Raises:
+        LedgerCorrupt: the file is not what was written.
+    """
+    place = folder / RESULT
+    try:
+        return Result.load(place) if place.is_file() else None
+    except OptionError as error:
+        remedy = "Remove the file: going on makes the result anew from the journal"
+        raise LedgerCorrupt(str(place), "the result", f"{error.remedy} {remedy}") from error
 
 
 def remove_result(folder: Path) -> None:

@@ -20,8 +20,8 @@ from headway.errors import LedgerCorrupt, RunDirectoryError
 from headway.journal import JournalFile, Row
 from headway.registry import Registry
 from headway.result import Result
-from headway.rundir._directory import BEGUN, DATABASE, TAKEN_BACK, RunDirectory
-from headway.rundir._files import RESULT
+from headway.rundir._directory import BEGUN, DATABASE, TAKEN_BACK, ledger_place
+from headway.rundir._files import RESULT, read_result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import boot
@@ -76,9 +76,11 @@ class OpenRun:
     def result(self) -> Result | None:
         """
         The result; None when the run has not ended.
+
+        Raises:
+            LedgerCorrupt: the file is not what was written.
         """
-        place = self.path / RESULT
-        return Result.load(place) if place.is_file() else None
+        return read_result(self.path)
 
     @property
     def ended(self) -> str | None:
@@ -122,18 +124,18 @@ class OpenRun:
         The versions, to be read.
 
         Raises:
-            LedgerError: they can't be read.
+            LedgerError: they can't be read, or are gone.
             PluginError: the ledger is of a plug-in that can't be loaded.
         """
         from headway.builtins.sqlite import SqliteLedger
 
         kind = str(self.header.plan.options["ledger"])
-        name = RunDirectory.ledger_name(kind)
+        place = ledger_place(self.path, self.database, kind, begun=True)
         opened: Ledger
-        if name == DATABASE:
-            opened = SqliteLedger(self.database)
+        if isinstance(place, Path):
+            opened = Registry.discover().create("ledger", kind, path=place)
         else:
-            opened = Registry.discover().create("ledger", kind, path=self.path / name)
+            opened = SqliteLedger(place)
         try:
             yield opened
         finally:

@@ -111,13 +111,14 @@ def read_status(path: str | os.PathLike[str], *, full: bool = False) -> Status:
     with open_run(path) as kept:
         result, ended, owner = kept.result(), kept.journal.ended(), kept.owner
         events = kept.events
-        with kept.ledger() as ledger:
-            version = ledger.snapshot().version
         told: dict[str, Any] = {}
         if result is not None:
             told = _of_result(result)
         elif full or events <= QUICK:
             told = _of_events(kept)
+        if result is None:
+            with kept.ledger() as ledger:
+                told["version"] = ledger.snapshot().version
         return Status(
             path=str(path),
             state="running" if owner else "finished" if kept.ended else "interrupted",
@@ -127,7 +128,6 @@ def read_status(path: str | os.PathLike[str], *, full: bool = False) -> Status:
             mode=str(kept.header.plan.options["mode"]),
             driver=str(kept.header.plan.options["driver"]),
             events=events,
-            version=version,
             named=(kept.path / CONFIG).is_file(),
             last_activity=_last_activity(kept.path),
             size=_size(kept.path),
@@ -137,6 +137,7 @@ def read_status(path: str | os.PathLike[str], *, full: bool = False) -> Status:
 
 def _of_result(result: Result) -> dict[str, Any]:
     return {
+        "version": result.version,
         "rollouts": result.rollouts,
         "calls": dict(result.calls),
         "repeated": result.repeated_calls,
