@@ -186,7 +186,7 @@ def test_other_options_are_refused(tmp_path, change, named):
 @pytest.mark.parametrize(
     ("domain", "named"),
     [
-        (lambda: ToyDomain(n_keys=6, n_tasks=9), "other tasks"),
+        (lambda: ToyDomain(n_keys=6, n_tasks=9), "with other tasks"),
         (lambda: Elsewhere(n_keys=6, n_tasks=8), "another initial state"),
         (Other, "domain='toy', not 'other'"),
     ],
@@ -210,6 +210,16 @@ def test_what_is_no_run_directory(tmp_path):
     with pytest.raises(RunDirectoryError, match=r"something else, such as mine\.txt"):
         run(toy(), tmp_path / "folder")
     assert ["mine.txt"] == [f.name for f in (tmp_path / "folder").iterdir()]
+
+
+@pytest.mark.parametrize("named", ["", 5, b"r", "a\0b"])
+def test_what_names_no_folder_is_refused(tmp_path, monkeypatch, named):
+    """Nothing is taken for the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(OptionError, match=r"run_dir=.* Give the name of a folder\."):
+        run(toy(), named)
+    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -368,7 +378,7 @@ def test_a_domain_of_its_own(tmp_path):
         def apply(self, state, diff):
             return min(3, state + diff)
 
-    result = run(Mine(), tmp_path / "r", max_rollouts=12)
+    result = run(Mine(), tmp_path / "r", max_rollouts=12, mode="sync", driver="serial")
 
     assert 1.0 == result.final_reward
 

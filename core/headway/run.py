@@ -164,9 +164,12 @@ def working_in(run_dir: str | os.PathLike[str] | None) -> Generator[RunDirectory
     A run directory while its run is prepared; it is given up when that fails.
 
     Raises:
+        OptionError: it names no folder.
         RunDirectoryError: it holds something else, or another process works in it.
         LedgerError: it can't be read or written.
     """
+    if run_dir is not None and not _names_a_folder(run_dir):
+        raise OptionError("run_dir", run_dir, "Give the name of a folder.")
     directory = None if run_dir is None else RunDirectory(run_dir)
     try:
         yield directory
@@ -174,6 +177,13 @@ def working_in(run_dir: str | os.PathLike[str] | None) -> Generator[RunDirectory
         if directory is not None:
             directory.abandon()
         raise
+
+
+def _names_a_folder(given: object) -> bool:
+    if not isinstance(given, str | os.PathLike):
+        return False
+    name = os.fspath(cast("str | os.PathLike[str]", given))
+    return bool(name) and "\0" not in name  # ``Path("")`` would be the current folder
 
 
 def usable_registry(given: Registry | None) -> Registry:

@@ -63,8 +63,6 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None and args.run_dir is not None:
         told = "A run directory holds the files of the run too: give one of the two."
         raise UsageError(f"--out {args.out} and --run-dir {args.run_dir}: {told}")
-    if args.run_dir == "":
-        raise UsageError("--run-dir: Give the name of a folder.")
     return carry_out(
         lambda: make_study(gather(args), out=args.out, run_dir=args.run_dir), as_json=args.json
     )
