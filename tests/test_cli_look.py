@@ -178,6 +178,16 @@ def test_checkout_writes_the_files_of_a_version(kept, capsys):
     assert "h\n" == Path("empty/letters.txt").read_text()
 
 
+def test_checkout_below_what_is_no_folder(kept, capsys):
+    """
+    Is bad input, not a traceback.
+    """
+    Path("file").write_text("x")
+
+    assert 2 == main(["checkout", "d", "head", "file/found"])
+    assert "TARGET='file/found': Its folder can't be made: " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -258,6 +268,44 @@ def test_a_run_that_has_not_ended_is_replayed_as_far_as_it_goes(kept, capsys):
 
     assert "the run has not ended, and its journal ends here" in told_by(capsys, "replay", "d")
     assert not replay_run("d").ended
+
+
+def test_a_replay_of_a_run_whose_result_is_gone_says_so(kept, capsys):
+    """
+    It had ended all the same.
+    """
+    (kept / "saved.json").unlink()
+
+    told = "same after every event: the run ended by max_iters, but its result is gone\n"
+    assert told_by(capsys, "replay", "d").endswith(told)
+
+
+@pytest.mark.parametrize("command", ["status", "replay", "resume"])
+def test_a_damaged_result_is_named_with_the_remedy(kept, capsys, command):
+    """
+    And is made anew from the journal once it is removed.
+    """
+    was = Result.load("d/saved.json")
+    (kept / "saved.json").write_text('{"a":')
+
+    assert 1 == main([command, "d"])
+    told = capsys.readouterr().err
+    assert "d/saved.json: the result is damaged: " in told
+    assert "Remove the file" in told
+    (kept / "saved.json").unlink()
+    assert 0 == main(["resume", "d"])
+    assert was.digest == Result.load("d/saved.json").digest
+
+
+def test_status_writes_a_command_that_can_be_typed(kept, capsys):
+    """
+    Also when the directory's name has a space.
+    """
+    unended(kept)
+    kept.rename("d e")
+
+    first = told_by(capsys, "status", "d e").splitlines()[0]
+    assert first.endswith("interrupted by a crash; headway resume 'd e' goes on")
 
 
 def test_no_plugin_and_no_domain_runs(kept, monkeypatch):

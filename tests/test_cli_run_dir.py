@@ -19,6 +19,7 @@ from headway.cli import main
 from headway.registry import Registry
 from headway.result import Result
 from headway.rundir import read_status, replay_run
+from headway.testing import ToyDomain
 
 COUNTED = """
     import pathlib
@@ -225,7 +226,7 @@ def test_a_finished_run_is_not_run_again(letters, capsys):
     third = capsys.readouterr()
 
     assert first.split("try next")[0] == second.out.split("try next")[0]
-    assert first.split("try next")[0] == third.out.split("try next")[0]
+    assert first.split("files in")[0] == third.out.split("files in")[0]
     assert "the run in d has ended" in second.err
     assert "the run in d has ended" in third.err
     assert before[Path("d/saved.json")] == Path("d/saved.json").read_bytes()
@@ -240,7 +241,7 @@ def test_a_finished_run_is_not_run_again(letters, capsys):
         (["--set", "reward=0.1"], ["--set", "reward=0.2"], "--set reward='0.1', not '0.2'"),
         (["--set", "reward=0.1"], [], "--set reward='0.1', not None"),
         ([], ["--set", "reward=0.1"], "--set reward=None, not '0.1'"),
-        (["--set", "held_out=8"], ["--set", "held_out=7"], "other tasks"),
+        (["--set", "held_out=8"], ["--set", "held_out=7"], "with other tasks"),
         ([], ["--config", "c.toml"], "c.toml: n_workers=4, not 7"),
     ],
 )
@@ -277,6 +278,19 @@ def test_a_run_that_cannot_begin_leaves_no_directory(letters, capsys):
     capsys.readouterr()
 
     assert [] == list(Path().iterdir())
+
+
+def test_what_a_program_ran_is_shown_without_commands_that_cannot_work(tmp_path, capsys):
+    """
+    There is no ``config.toml`` to name, and the domain has no name to type.
+    """
+    run(ToyDomain(), run_dir=tmp_path / "d", max_rollouts=8)
+
+    assert 0 == main(["resume", str(tmp_path / "d")])
+    told = capsys.readouterr().out
+    assert "config.toml" not in told
+    assert "headway run" not in told
+    assert "run.sqlite" in told
 
 
 def test_the_library_leaves_the_same_files(letters):

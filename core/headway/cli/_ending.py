@@ -77,16 +77,23 @@ class Ending:
         ]
         if len(files) > _SHOWN_FILES:
             lines.append(f"  artifact/...  {len(files) - _SHOWN_FILES} more")
-        kept = "  run.sqlite" if self.durable else ""
-        lines.append(f"  result.json  saved.json  curve.tsv  config.toml{kept}")
+        names = ["result.json", "saved.json", "curve.tsv"]
+        names += ["config.toml"] if self._config.exists() else []
+        names += ["run.sqlite"] if self.durable else []
+        lines.append(f"  {'  '.join(names)}")
         return "\n".join([f"files in {self.folder}", *lines]) + "\n"
+
+    @property
+    def _config(self) -> Path:
+        return self.folder / "config.toml"
 
     def _next(self) -> str:
         own = typed()
         start = [*own, "run", self.name]
         if not self.bare:
-            start += ["--config", str(self.folder / "config.toml")]
-        tips = suggestions(self.result)
+            start += ["--config", str(self._config)]
+        # What a program began has no name that the command line could use.
+        tips = suggestions(self.result) if self.bare or self._config.exists() else []
         commands = [(shlex.join([*start, *more]), why) for more, why in tips]
         if self.durable and self.result.stop_reason in TAKEN_BACK:
             again = shlex.join([*own, "resume", str(self.folder)])

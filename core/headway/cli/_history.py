@@ -223,7 +223,11 @@ def checkout_(args: argparse.Namespace) -> int:
     with open_run(args.directory) as kept, kept.ledger() as ledger:
         snapshot = version_of(kept, ledger, args.version)
         files = Renderer(kept).files(snapshot.artifact.value)
-    target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        remedy = f"Its folder can't be made: {error.strerror}. Give one that can be written to."
+        raise OptionError("TARGET", args.target, remedy) from error
     materialize(files, target)
     sys.stdout.write(f"version {snapshot.version}: {len(files)} files in {target}\n")
     return 0

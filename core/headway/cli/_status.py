@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,7 @@ from typing import Any
 
 from headway._words import REASONS
 from headway.cli._directories import add_directory
+from headway.cli._ending import typed
 from headway.rundir import Status, read_status
 
 _EXAMPLE = """\
@@ -83,7 +85,8 @@ def _state(status: Status) -> str:
     cause = how.get(status.reason, status.reason)
     if not status.named:
         return f"interrupted {cause}; run the program again that began it, and it goes on"
-    return f"interrupted {cause}; headway resume {status.path} goes on"
+    again = shlex.join([*typed(), "resume", status.path])
+    return f"interrupted {cause}; {again} goes on"
 
 
 def _counts(status: Status) -> Iterator[str]:
