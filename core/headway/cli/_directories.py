@@ -86,7 +86,7 @@ class Renderer:
 
     def __attrs_post_init__(self) -> None:
         if not (self.kept.path / CONFIG).is_file():
-            self._say("it was begun from a program with a domain that has no name")
+            self._say(f"there is no {CONFIG} in it that names its domain")
             return
         with redirect_stdout(sys.stderr):  # what a plug-in prints is no part of the answer
             try:

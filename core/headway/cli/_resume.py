@@ -33,6 +33,8 @@ output to its end, 143 after SIGTERM.
 
 _GIVEN = " (given by the program)"
 
+_BEGUN_BY = "Give the command, or let the program make the call, that began it."
+
 
 def add_parser(subparsers: Any) -> None:
     """
@@ -92,12 +94,12 @@ def _settings(directory: str, given: Sequence[str]) -> Settings:
     path = Path(directory) / CONFIG
     if not path.is_file():
         nameless = [f"{k} {c.removesuffix(_GIVEN)}" for k, c in choices.items() if _GIVEN in c]
-        told = f", which gave the {', the '.join(nameless)}" if nameless else ""
-        raise RunDirectoryError(
-            directory,
-            f"its run was begun by a program in Python{told}.",
-            f"Run that program again: the same call with run_dir={directory!r} goes on.",
-        )
+        reason = f"there is no {CONFIG} in it, which says with what its run was begun."
+        if nameless:
+            given_by = ", the ".join(nameless)
+            reason = f"its run was begun by a program in Python, which gave the {given_by}."
+        remedy = f"Run that program again: the same call with run_dir={directory!r} goes on."
+        raise RunDirectoryError(directory, reason, remedy if nameless else _BEGUN_BY)
     file = read_config(str(path))
     pairs = dict(split_pair("--set", text) for text in given)
     domain = {**file.domain, **pairs}
