@@ -22,6 +22,7 @@ from headway.journal import JournalFile
 from headway.machine import Notify
 from headway.result import Result
 from headway.rundir import _status, open_run, read_status, replay_run
+from headway.rundir._lease import boot
 
 
 @pytest.fixture
@@ -306,6 +307,18 @@ def test_status_writes_a_command_that_can_be_typed(kept, capsys):
 
     first = told_by(capsys, "status", "d e").splitlines()[0]
     assert first.endswith("interrupted by a crash; headway resume 'd e' goes on")
+
+
+@pytest.mark.parametrize(("start", "state"), [("another", "interrupted"), (None, "running")])
+def test_a_directory_of_another_machine_is_in_nobodys_hands(kept, start, state):
+    """
+    Its disk is here, so whoever worked there has ended; a container of this machine's has not.
+    """
+    unended(kept)
+    signed = {"pid": 1, "host": "elsewhere", "boot": start or boot()}
+    (kept / "lease.json").write_text(json.dumps(signed))
+
+    assert state == read_status("d").state
 
 
 def test_no_plugin_and_no_domain_runs(kept, monkeypatch):

@@ -55,6 +55,13 @@ def check_place(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> None
         raise RunDirectoryError(str(path), reason, remedy)
 
 
+def on_network(path: Path, mounts: Path = Path("/proc/self/mountinfo")) -> bool:
+    """
+    Whether a path lies on a file system of another machine, as far as the system says.
+    """
+    return _kind(path.resolve(), mounts) in NETWORK
+
+
 def _kind(path: Path, mounts: Path) -> str:
     """
     The file system that a path lies on; ``""`` where that is not known.

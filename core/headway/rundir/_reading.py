@@ -25,6 +25,7 @@ from headway.rundir._files import RESULT, read_result
 from headway.rundir._header import Header
 from headway.rundir._lease import NAME as LEASE
 from headway.rundir._lease import boot
+from headway.rundir._place import on_network
 
 if TYPE_CHECKING:
     from headway.builtins.sqlite import Database
@@ -105,7 +106,9 @@ class OpenRun:
         """
         Who works in the directory; None when nobody does.
 
-        A process of another machine is taken to be alive, since it can't be seen from here.
+        One of an earlier start of this machine has ended, and one of another machine cannot have a
+        local disk.  Of those of this start, one under another host's name, as in a container, is taken
+        to be alive, since it can't be seen from here.
         """
         import socket  # costs, and most runs have no directory
 
@@ -113,6 +116,8 @@ class OpenRun:
             told: dict[str, Any] = json.loads((self.path / LEASE).read_text(encoding="utf-8"))
             owner = Owner(pid=int(told["pid"]), host=str(told["host"]))
         except (OSError, ValueError, TypeError, KeyError):  # let go of, or just being written
+            return None
+        if told.get("boot") != boot() and not on_network(self.path):
             return None
         if owner.host != socket.gethostname():
             return owner
