@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -119,7 +119,7 @@ _WRITERS: dict[type, Callable[[Encoder, Any], Json]] = {
 _BASES = (str, int, float, tuple, list, dict)
 """What a value of a class derived from it is written as."""
 
-encode = Encoder()
+encode: Final[Encoder] = Encoder()
 """Writes a value as JSON, artifacts whole."""
 
 
@@ -156,5 +156,5 @@ class Decoder:
         return {key: self(item) for key, item in value.get("$d", value).items()}
 
 
-decode = Decoder()
+decode: Final[Decoder] = Decoder()
 """Reads what ``encode`` wrote."""

@@ -190,10 +190,12 @@ class OtherRunError(RunDirectoryError):
         told = f"with {what}={shown(began)}, not {shown(now)}"
         remedy = "Give what it was begun with to go on, or another run directory to begin anew."
         super().__init__(path, f"its run was begun {told}.", remedy)
-        self.args = (path, what, began, now)
         self.what = what
         self.began = began
         self.now = now
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (OtherRunError, (self.path, self.what, self.began, self.now))
 
 
 class PluginError(HeadwayError):

@@ -76,7 +76,7 @@ class RunDirectory:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         from headway.builtins.sqlite import Database  # costs, and most runs have no directory
 
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self._made = not self.path.exists()
         with ExitStack() as stack:
             self._check_place()
@@ -84,9 +84,9 @@ class RunDirectory:
             self._lease = Lease(self.path)
             stack.callback(self._lease.release)
             begun = (self.path / BEGUN).exists()
-            self.database = Database(self.path / DATABASE, create=not begun)
+            self.database: Database = Database(self.path / DATABASE, create=not begun)
             stack.callback(self.database.close)
-            self.journal = JournalFile(self.database)
+            self.journal: JournalFile = JournalFile(self.database)
             written = self.journal.header()
             self.header = None if written is None else Header.from_json(str(path), written)
             if begun and self.header is None:
