@@ -302,3 +302,29 @@ def test_a_question_that_is_none(letters, capsys, text, told):
 
     assert 2 == main(["replay", "d", "--what-if", text])
     assert told in capsys.readouterr().err
+
+
+class Flaky(ToyDomain):
+    """
+    Every seventh measurement fails; trying it again helps.
+    """
+
+    count = 0
+
+    def measure(self, state, task, *, rng):
+        self.count += 1
+        if self.count % 7 == 0:
+            raise ConnectionError("the backend is busy")
+        return super().rollout(state, task, rng=rng).reward
+
+
+def test_failures_come_as_often_as_they_did(tmp_path):
+    """
+    What is tried again does not fail for ever, so that a run takes about as long as it took.
+    """
+    options = {"max_rollouts": 60, "seed": 2, "driver": "simulated", "durations": LAWS}
+    result = run(Flaky(**HARD), run_dir=tmp_path / "r", **options)
+    answer = what_if(tmp_path / "r", {"n_workers": 4})
+
+    assert result.usage.failures > 10
+    assert 0.4 < answer.simulated.seconds / result.wallclock < 2.5

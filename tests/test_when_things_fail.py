@@ -519,20 +519,3 @@ def test_a_fault_is_kept_short():
 
     assert all(len(f.fault.message) < 3000 for f in result.failures)
     assert all(len(f.fault.traceback) < 30_000 for f in result.failures)
-
-
-@modes
-def test_a_failure_by_chance_does_not_come_again(mode):
-    """What is tried again draws anew, so that no measurement fails for ever by one draw."""
-
-    class Chancy(ToyDomain):
-        def measure(self, state, task, *, rng):
-            if rng.random() < 0.4:
-                raise ConnectionError("by chance")
-            return super().rollout(state, task, rng=rng).reward
-
-    result = go(Chancy(n_keys=6), mode=mode, durations=SECOND)
-
-    assert 0 == result.decisions.get("discarded:unmeasured", 0)
-    assert result.decisions.get("committed", 0) > 0
-    assert whole(result)

@@ -244,10 +244,7 @@ class Workbench:
 
     def _measure(self, call: MeasureCall) -> Any:
         scores = "rollout" if self._by_rollout else "measure"
-        key: tuple[object, ...] = ("measure", call.task, call.draw, call.artifact.digest)
-        if call.attempt:
-            key += (call.attempt,)  # else a failure that chance decides would come again for ever
-        more = self._more(scores, None, None, *key)
+        more = self._more(scores, None, None, "measure", call.task, call.draw, call.artifact.digest)
         measure = self.domain.rollout if self._by_rollout else self.domain.measure
         return measure(call.artifact.value, self.tasks[call.task], **more)
 

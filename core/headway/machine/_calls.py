@@ -94,9 +94,6 @@ class RebaseCall:
 class MeasureCall:
     """
     Score an artifact on a task; ``draw`` tells repeated measurements apart.  Gives a float.
-
-    Args:
-        attempt: How often this measurement has failed before; what is tried again draws anew.
     """
 
     kind: ClassVar[str] = "measure"
@@ -106,7 +103,6 @@ class MeasureCall:
     artifact: Artifact
     task: str
     draw: int
-    attempt: int = 0
 
 
 @record

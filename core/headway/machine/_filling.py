@@ -90,8 +90,7 @@ class Filling:
         state = self.state
         if not self.scoring.pays(item) and not state.budget.reserve(1):
             return False
-        _, task, draw = item.key
-        call = MeasureCall(state.next_call(), item.artifact, task, draw, item.tries)
+        call = MeasureCall(state.next_call(), item.artifact, item.key[1], item.key[2])
         state.measuring.started(item, call.id)
         self.scoring.began(call.id)
         state.start(call)

@@ -27,6 +27,7 @@ from headway.contracts import (
     StepContext,
     Task,
 )
+from headway.keyed import keyed_unit
 from headway.machine import MachineConfig
 from headway.what_if._record import Record, Swept
 
@@ -45,6 +46,7 @@ class StandIn(Domain):
 
     def __init__(self, config: MachineConfig, record: Record, *, deterministic: bool) -> None:
         self._config, self._record = config, record
+        self._calls = 0
         self.deterministic: bool | None = deterministic
         self.solved: float = config.solved
         self.reward_range: tuple[float, float] = config.reward_range
@@ -70,7 +72,7 @@ class StandIn(Domain):
         """
         A recorded reward, or a failure as often as there was one.
         """
-        self._maybe_fail("rollout", rng)
+        self._maybe_fail("rollout")
         return Outcome(reward=self._drawn(self._record.rewards, rng))
 
     def propose(
@@ -79,7 +81,7 @@ class StandIn(Domain):
         """
         A change of the parts that a recorded one changed, or none as often as there was none.
         """
-        self._maybe_fail("propose", rng)
+        self._maybe_fail("propose")
         found = rng.choice(self._record.proposals) if self._record.proposals else None
         if found is None:
             return None
@@ -119,14 +121,17 @@ class StandIn(Domain):
         """
         A recorded score.
         """
-        self._maybe_fail("measure", rng)
+        self._maybe_fail("measure")
         return self._drawn(self._record.scores, rng)
 
     def _drawn(self, recorded: Sequence[float], rng: random.Random) -> float:
         return rng.choice(recorded) if recorded else self.reward_range[0]
 
-    def _maybe_fail(self, kind: str, rng: random.Random) -> None:
-        if rng.random() < self._record.failing(kind):
+    def _maybe_fail(self, kind: str) -> None:
+        # Not from the call's own numbers: they are the same when it is tried again, which would fail
+        # for ever.  Under the simulated driver calls are made one by one, in an order that is given.
+        self._calls += 1
+        if keyed_unit(self._config.seed, "fails", self._calls) < self._record.failing(kind):
             message = f"a {kind} failed, as often as it was recorded"
             raise RuntimeError(message)
 
