@@ -223,7 +223,7 @@ def test_export_needs_the_plugin(kept, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "headway_git", None)
 
     assert 2 == main(["export", "d", "--git", "g"])
-    assert "python -m pip install headway-git" in capsys.readouterr().err
+    assert "plugins/headway-git" in capsys.readouterr().err
 
 
 def test_export_hands_the_ledger_over(kept, capsys, monkeypatch):
