@@ -480,3 +480,14 @@ def test_a_large_ratio_against_a_small_alpha_does_not_livelock():
     assert machine.statistics().forced_refreshes > 0
     assert watch.head > 2 * stuck.head
     assert watch.events < 40 * 400
+
+
+@pytest.mark.parametrize("seed", [5327])
+def test_cards_become_enough_with_time(seed):
+    """
+    How many cards are enough is judged by durations, so any event may open a step, also one that
+    changes nothing but which calls run.
+    """
+    from headway.testing import check
+
+    assert check(seed) > 0

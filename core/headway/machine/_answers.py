@@ -110,6 +110,9 @@ class Answers:
     def _ripe(self) -> bool:
         """
         Whether there are cards that a sweep may take before long.
+
+        Where measuring is dear, how many are enough depends on durations, and so on the time: then
+        any event may make them enough.
         """
         state = self.state
         return bool(state.buffer.leasable) and len(self.sweeps.open) < state.config.max_steps

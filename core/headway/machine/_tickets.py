@@ -221,7 +221,7 @@ class Tickets:
         if flight.copy >= 0:
             self._let_copies_go(flight)
         _AFTER[flight.phase](self, flight, value)
-        self.state.still = flight.completion is None or (not ripe and self._is_barren(flight))
+        self.state.still = not ripe and (flight.completion is None or self._is_barren(flight))
 
     def _is_barren(self, flight: Flight) -> bool:
         """
