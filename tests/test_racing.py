@@ -671,6 +671,8 @@ class Scripted:
     """
 
     journal = None
+    stopped_at = 0
+    witness = ""
 
     def __init__(self, script):
         self.machine = self.steps = self

@@ -27,6 +27,7 @@ IN_A_FILE = {"tasks", "reward", "agent", "run", "propose", "strategy"}
 """What is code: the command line takes it from the file that ``DOMAIN`` names."""
 
 OTHERWISE = {
+    "run_dir": "--run-dir",
     "asynchronous": "--mode",
     "on_round": "--observer",
     "observers": "--observer",

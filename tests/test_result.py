@@ -290,7 +290,7 @@ class Boundaries(Journal):
         super().__init__()
         self.log = log
 
-    def append(self, event, answers):
+    def append(self, event, answers, witness):
         self.log.append(None)
 
 

@@ -14,6 +14,7 @@ FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("domain", "inflect"): "headway-domains",
         ("domain", "router"): "headway-domains",
+        ("ledger", "git"): "headway-git",
     }
 )
 """Distribution, which is also the folder below ``plugins/``, by (kind, name)."""
