@@ -5,6 +5,7 @@ Packing beside commits.
 from __future__ import annotations
 
 from contextlib import closing
+from pathlib import Path
 
 from headway.contracts import Artifact, Committed
 from headway_git import GitLedger
@@ -75,3 +76,24 @@ def test_a_users_repository_is_not_packed(users):
     """
     with closing(GitLedger(users)) as ledger:
         assert ledger._packer is None
+
+
+def test_a_folder_that_packing_removes_is_made_again(tmp_path, monkeypatch):
+    """
+    Between the moment it is made and that of its first object.
+    """
+    made, mkdir = [], Path.mkdir
+
+    def removed(self, *arguments, **options):
+        mkdir(self, *arguments, **options)
+        if self.parent.name == "objects" and len(self.name) == 2 and len(made) < 3:
+            made.append(self)
+            if not any(self.iterdir()):
+                self.rmdir()
+
+    with closing(GitLedger(tmp_path / "ledger.git", initial=Artifact({"a": "0"}))) as ledger:
+        monkeypatch.setattr(Path, "mkdir", removed)
+        commits(ledger, range(5))
+
+        assert 5 == len(ledger.log())
+    assert made

@@ -28,6 +28,9 @@ BULK = 100
 TEMPORARY = "tmp_obj_headway_"
 """How the names of unfinished objects begin; git itself clears up ``tmp_obj_*`` when it prunes."""
 
+_REMOVED_AGAIN = 100
+"""How often a folder may be removed between the moment it is made and that of its first object."""
+
 FLUSHES = 8
 """Files that are flushed at the same time."""
 
@@ -136,9 +139,7 @@ class Writer:
             for one in writing:
                 one.result()
             for name, path in temporary.items():
-                final = self.path(name)
-                final.parent.mkdir(exist_ok=True)
-                path.rename(final)
+                _place(path, self.path(name))
         except BaseException:
             for path in temporary.values():
                 path.unlink(missing_ok=True)
@@ -182,6 +183,24 @@ class Writer:
         End its threads; twice is harmless.
         """
         self._pool.shutdown()
+
+
+def _place(path: Path, final: Path) -> None:
+    """
+    Give a written object its name.
+
+    Whoever packs meanwhile removes folders that have become empty, also one that was just made.
+    """
+    for _ in range(_REMOVED_AGAIN):
+        final.parent.mkdir(exist_ok=True)
+        try:
+            path.rename(final)
+        except FileNotFoundError:
+            if not path.exists():
+                raise
+        else:
+            return
+    path.rename(final)
 
 
 def _write_file(path: Path, new: tuple[str, bytes]) -> None:

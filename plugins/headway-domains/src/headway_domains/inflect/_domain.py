@@ -73,7 +73,7 @@ class Inflect(SlowDomain):
     """
 
     name: ClassVar[str] = "inflect"
-    measure_price: float | None = 0.0  # batches do not depend on the latency
+    measure_price: float | None = attrs.field(default=0.0, init=False)  # whatever the latency
     options: ClassVar[Mapping[str, str]] = {
         "latency": "how long each call takes: none, constant:SECONDS, lognormal:MEAN,SIGMA, ...",
         "noise": "standard deviation of the noise on each reward, 0 by default",

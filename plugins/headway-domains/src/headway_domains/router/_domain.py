@@ -58,7 +58,7 @@ class Router(SlowDomain):
     """
 
     name: ClassVar[str] = "router"
-    measure_price: float | None = 0.0  # batches do not depend on the latency
+    measure_price: float | None = attrs.field(default=0.0, init=False)  # whatever the latency
     deterministic: bool = attrs.field(default=True, init=False)
     pure: bool = attrs.field(default=True, init=False)
     options: ClassVar[Mapping[str, str]] = {
