@@ -198,12 +198,17 @@ def test_dead_owner(tmp_path):
     others = [int(number) for number in process.stdout.readline().split()]
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
+    lease = tmp_path / "run" / "lease.json"
     try:
-        RunDirectory(tmp_path / "run").close()
+        directory = RunDirectory(tmp_path / "run")
+        owner = json.loads(lease.read_text())["pid"]
+        directory.close()
     finally:
         for number in others:
             os.kill(number, signal.SIGKILL)
         process.communicate()
+
+    assert os.getpid() == owner
 
 
 # --------------------------------------------------------------------------------- asked to end

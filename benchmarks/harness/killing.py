@@ -276,7 +276,7 @@ class Autopsy:
         """
         Play the journal through a machine, and list the ledger.
         """
-        rows = list(directory.rows())
+        rows = list(directory.journal.rows())
         lookups = RecordedLookups()
         blueprint = directory.header.plan.blueprint
         machine = blueprint.machine(lookups)

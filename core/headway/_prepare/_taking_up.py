@@ -85,7 +85,7 @@ def course(
         recipe.check(directory.path)
     answers = directory.reopen()
     blueprint = header.plan.blueprint
-    if directory.journal.is_empty:
+    if not directory.journal.stored:
         return Course(blueprint=blueprint, lookups=lookups, journal=directory.journal)
     resumed = ResumedLookups(lookups)
     first, checkpoint = _usable_checkpoint(directory, blueprint, lookups)

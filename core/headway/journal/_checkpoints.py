@@ -40,6 +40,14 @@ def put(connection: sqlite3.Connection, event: int, checkpoint: Json) -> None:
     )
 
 
+def last_event(connection: sqlite3.Connection) -> int:
+    """
+    How many events came before the newest checkpoint; 0 when there is none.
+    """
+    found = connection.execute("SELECT max(event) FROM journal_checkpoint").fetchone()
+    return int(found[0] or 0)
+
+
 def newest(connection: sqlite3.Connection) -> tuple[int, Json] | None:
     """
     The newest checkpoint that is what was written, and how many events came before it.

@@ -26,7 +26,7 @@ from headway.errors import LedgerCorrupt, LedgerError
 from headway.journal._artifacts import TABLE as ARTIFACTS
 from headway.journal._artifacts import Artifacts
 from headway.journal._checkpoints import TABLE as CHECKPOINTS
-from headway.journal._checkpoints import newest, put
+from headway.journal._checkpoints import last_event, newest, put
 from headway.journal._rows import Row
 from headway.journal._spelling import (
     Damaged,
@@ -196,12 +196,14 @@ class JournalFile:
             self._checksum = int(lines[-1][:8], 16)
 
     @property
-    def is_empty(self) -> bool:
+    def stored(self) -> int:
         """
-        Whether no event was ever made durable.
+        How many events are on disk.
         """
         with self.database.reading() as connection:
-            return connection.execute("SELECT 1 FROM journal LIMIT 1").fetchone() is None
+            last = "SELECT first + count FROM journal ORDER BY first DESC LIMIT 1"
+            row = connection.execute(last).fetchone()
+        return 0 if row is None else int(row[0])
 
     def ended(self) -> tuple[str, int] | None:
         """
@@ -219,7 +221,9 @@ class JournalFile:
             since: Events before this one are not looked at.
         """
         with self.database.reading() as connection:
-            found = connection.execute(_MAY_STOP, (since,)).fetchall()
+            # No checkpoint is taken once the run was stopped, so none of a stop lies behind one.
+            start = max(since, last_event(connection))
+            found = connection.execute(_MAY_STOP, (start,)).fetchall()
         for first, text in found:
             for place, line in enumerate(text.split("\n")):
                 if is_interruption(line):

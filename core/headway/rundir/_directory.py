@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,7 +36,7 @@ from headway.errors import (
     RunDirectoryError,
     StorageError,
 )
-from headway.journal import JournalFile, Row
+from headway.journal import JournalFile
 from headway.machine import Done
 from headway.result import Result
 from headway.rundir._files import CONFIG, RESULT, read_result, remove_result, write_result
@@ -148,15 +147,6 @@ class RunDirectory:
         except OSError as error:
             cause = error.strerror or str(error)
             raise StorageError(str(place), cause, "Free some space and go on.") from error
-
-    def rows(self) -> Iterator[Row]:
-        """
-        What has been journalled so far.
-
-        Raises:
-            LedgerCorrupt: an event is not what was written; it is named.
-        """
-        return self.journal.rows()
 
     def ledger_path(self, name: str) -> Database | Path:
         """

@@ -96,10 +96,7 @@ class OpenRun:
         """
         How many events have been journalled.
         """
-        with self.database.reading() as connection:
-            last = "SELECT first + count FROM journal ORDER BY first DESC LIMIT 1"
-            row = connection.execute(last).fetchone()
-        return 0 if row is None else int(row[0])
+        return self.journal.stored
 
     @property
     def owner(self) -> Owner | None:
