@@ -137,7 +137,7 @@ def read_error(path):
     try:
         directory = RunDirectory(path)
         try:
-            for _ in directory.rows():
+            for _ in directory.journal.rows():
                 pass
         finally:
             directory.close()
