@@ -180,7 +180,8 @@ def _settings(git: Git) -> dict[str, str]:
 def _is_free(folder: Path) -> bool:
     if not folder.exists():
         return True
-    return folder.is_dir() and ((folder / _UNFINISHED).exists() or not any(folder.iterdir()))
+    # In this order: a maker's first file may appear between the two.
+    return folder.is_dir() and (not any(folder.iterdir()) or (folder / _UNFINISHED).exists())
 
 
 def _make(folder: Path, program: str, prefix: str) -> None:
