@@ -249,7 +249,13 @@ def test_killed_while_it_ends(tmp_path, place):
             os._exit(9)
 
         setattr({place.split(".")[0]}, {place.split(".")[1]!r}, die)
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        def interrupt():
+            begun.wait()
+            time.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
         go(max_rollouts=2000)
     """
     assert 9 == ended(program(tmp_path, body=body))[1]
