@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -140,13 +139,11 @@ def test_check_fails_when_anything_is_broken(headway, install, code):
 
 def test_strict_mode_fails_naming_the_plugin(headway, install):
     """
-    One line, exit code 1, no traceback, within a second of starting.
+    One line, exit code 1, no traceback.
     """
     install("headway-sad", SAD)
-    begun = time.monotonic()
     done = headway("plugins", HEADWAY_PLUGINS_STRICT="1")
 
-    assert time.monotonic() - begun < 5  # an interpreter has to start, on a busy machine too
     assert (1, "") == (done.returncode, done.stdout)
     assert 1 == len(done.stderr.splitlines())
     assert done.stderr.startswith("headway: error: plug-in 'sad' (headway_sad) of headway-sad 1.0")

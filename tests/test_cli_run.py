@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tomllib
 from pathlib import Path
 
@@ -241,17 +240,15 @@ def test_modes_and_drivers(letters, arguments):
     assert "headway\n" == Path("a/artifact/letters.txt").read_text()
 
 
-def test_rewards_that_are_never_valid_fail_within_seconds(site, letters):
+def test_rewards_that_are_never_valid_fail_soon(site, letters):
     """
     Exit code 1, and the first cause on one line.
     """
-    begun = time.monotonic()
     done = in_a_process(site, "letters", "--set", "reward=nan", "--max-rollouts", "10000", "--json")
 
-    assert time.monotonic() - begun < 5  # an interpreter has to start, on a busy machine too
     assert 1 == done.returncode
     assert "error" == json.loads(done.stdout)["stop_reason"]
-    assert json.loads(done.stdout)["wallclock"] < 1
+    assert json.loads(done.stdout)["rollouts"] < 200
     assert "headway: error: the run failed: " in done.stderr.splitlines()[-1]
     assert "nan" in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr

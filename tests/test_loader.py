@@ -5,7 +5,6 @@ Tests of ``headway.registry``'s loader: real distributions on disk, each broken 
 from __future__ import annotations
 
 import sys
-import time
 import warnings
 from importlib.metadata import version
 
@@ -203,17 +202,15 @@ def test_strict_mode_makes_every_failure_an_error(install, monkeypatch, code, ca
 
 @pytest.mark.filterwarnings("ignore::headway.errors.PluginWarning")
 @pytest.mark.parametrize("spec", ["sad", "headway-sad", "headway-sad:glum", "Headway_Sad:glum"])
-def test_a_broken_plugin_that_was_asked_for_is_an_error_within_a_second(install, spec):
+def test_a_broken_plugin_that_was_asked_for_is_an_error(install, spec):
     """
     The error has kind, name, target, distribution, version and cause, and the cause behind it.
     """
     install("headway-sad", FAILS_TO_IMPORT, version="2.5")
-    begun = time.monotonic()
     with pytest.raises(PluginLoadError) as caught:
         Registry.discover().create("aggregator", spec)
     error = caught.value
 
-    assert time.monotonic() - begun < 1
     assert ("aggregator", spec, "headway_sad") == (error.kind, error.name, error.target)
     assert ("headway-sad", "2.5") == (error.distribution, error.version)
     assert "ModuleNotFoundError: No module named 'a_module_that_is_not_there'" == error.cause
