@@ -419,7 +419,7 @@ def test_without_git_its_tests_are_skipped_or_fail(tmp_path):
     """
     (tmp_path / "bin").mkdir()
     tests = Path(__file__).parent
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-x"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "-n0"]
     command += [str(tests / "test_git_ledger.py"), "-k", "two_prefixes or bad_paths"]
     said = {}
     for required in ("", "git"):
