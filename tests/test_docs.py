@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import asyncio
 import doctest
 import importlib
 import inspect
@@ -14,6 +15,7 @@ import pkgutil
 import re
 import shlex
 import shutil
+import sys
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -33,6 +35,7 @@ from headway.registry import EVENT_HOOKS, KINDS
 ROOT = Path(__file__).parent.parent
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(?:\{(doctest|testcode)\}|(python))\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\w+\.py)$", re.MULTILINE)
 
 
 def pages() -> list[Path]:
@@ -47,13 +50,21 @@ def prose() -> str:
     return "\n".join(page.read_text(encoding="utf-8") for page in pages())
 
 
+def tutorials() -> list[Path]:
+    return [page for page in pages() if page.parent.name == "tutorial"]
+
+
+def other_pages() -> list[Path]:
+    return [page for page in pages() if page not in tutorials()]
+
+
 def transcripts() -> list[Path]:
-    return [page for page in pages() if CONSOLE.search(page.read_text(encoding="utf-8"))]
+    return [page for page in other_pages() if CONSOLE.search(page.read_text(encoding="utf-8"))]
 
 
 def examples() -> list:
     found = []
-    for page in pages():
+    for page in other_pages():
         text = page.read_text(encoding="utf-8")
         for match in FENCE.finditer(text):
             line = text.count("\n", 0, match.start(3)) + 1
@@ -73,40 +84,91 @@ def run_doctest(test: doctest.DocTest) -> None:
     assert not report, "".join(report)
 
 
-@pytest.mark.parametrize(("name", "line", "code"), examples())
-def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch):
+def skip_without_what_it_needs(code: str) -> None:
     """
-    A ``python`` fence runs in a namespace and a folder of its own; with ``>>>`` it is a doctest.
+    Skip an example of a plug-in that is not installed.
     """
     if "headway_domains" in code:
         pytest.importorskip("headway_domains", reason="the example needs headway-domains")
+    if "matplotlib" in code:
+        pytest.importorskip("matplotlib", reason="the example needs matplotlib")
     if "headway_git" in code:
         pytest.importorskip("headway_git", reason="the example needs headway-git")
         if not shutil.which("git") and "git" not in os.environ.get("HEADWAY_REQUIRE", ""):
             pytest.skip("the example needs the program git")
-    monkeypatch.chdir(tmp_path)
-    namespace = {"__name__": "__main__"}
+
+
+def run_example(name: str, line: int, code: str, namespace: dict) -> None:
+    """
+    Run a fence; one with ``>>>`` is a doctest.
+
+    It may ``await`` as a cell of a notebook does, inside a running loop then.
+    """
     if ">>>" in code:
         run_doctest(doctest.DocTestParser().get_doctest(code, namespace, name, name, line))
+        return
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    cell = compile("\n" * (line - 1) + code, name, "exec", flags)
+    if cell.co_flags & inspect.CO_COROUTINE:
+        asyncio.run(eval(cell, namespace))
     else:
-        exec(compile("\n" * (line - 1) + code, name, "exec"), namespace)  # a page's own example
+        exec(cell, namespace)  # a page's own example
+
+
+def run_transcript(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    In a ``console`` fence, ``$ headway ...`` prints what stands below it; ``...`` is anything.
+    """
+    command, _, wanted = block.partition("\n")
+    assert command.startswith("$ headway ")
+    capsys.readouterr()
+    assert main(shlex.split(command)[2:]) == 0
+    got = "\n".join(line.rstrip() for line in capsys.readouterr().out.strip().splitlines())
+    assert doctest.OutputChecker().check_output(wanted.strip(), got, doctest.ELLIPSIS), got
+
+
+@pytest.mark.parametrize(("name", "line", "code"), examples())
+def test_every_example_of_the_pages_runs(name, line, code, tmp_path, monkeypatch):
+    """
+    A ``python`` fence runs in a namespace and a folder of its own.
+    """
+    skip_without_what_it_needs(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [name])
+    run_example(name, line, code, {"__name__": "__main__"})
 
 
 @pytest.mark.parametrize("page", transcripts(), ids=lambda p: p.name)
 def test_every_transcript_is_what_the_commands_say(page, tmp_path, monkeypatch, capsys):
     """
-    In a ``console`` fence, ``$ headway ...`` prints what stands below it; ``...`` is anything.
-
-    The fences of a page share one folder.
+    The ``console`` fences of a page share one folder.
     """
     pytest.importorskip("headway_domains", reason="the transcripts need headway-domains")
     monkeypatch.chdir(tmp_path)
     for block in CONSOLE.findall(page.read_text(encoding="utf-8")):
-        command, _, wanted = block.partition("\n")
-        assert command.startswith("$ headway ")
-        assert main(shlex.split(command)[2:]) == 0
-        got = "\n".join(line.rstrip() for line in capsys.readouterr().out.strip().splitlines())
-        assert doctest.OutputChecker().check_output(wanted.strip(), got, doctest.ELLIPSIS), got
+        run_transcript(block, capsys)
+
+
+@pytest.mark.parametrize("page", tutorials(), ids=lambda p: p.name)
+def test_every_tutorial_runs_from_its_top_to_its_end(page, tmp_path, monkeypatch, capsys):
+    """
+    A tutorial is one program: its fences share a namespace and a folder, and run in their order.
+
+    One that begins with the name of a file, as a comment, is that file too.
+    """
+    text = page.read_text(encoding="utf-8")
+    skip_without_what_it_needs(text)
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    fences = sorted([*CONSOLE.finditer(text), *FENCE.finditer(text)], key=lambda m: m.start())
+    for fence in fences:
+        if fence.re is CONSOLE:
+            run_transcript(fence[1], capsys)
+        else:
+            line = text.count("\n", 0, fence.start(3)) + 1
+            if file := FILE.match(fence[3]):
+                Path(file[1]).write_text(fence[3], encoding="utf-8")
+            run_example(page.name, line, fence[3], namespace)
 
 
 @pytest.mark.parametrize("module", module_names())
