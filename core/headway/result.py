@@ -37,6 +37,10 @@ def _by_number(mapping: Mapping[int, int]) -> Mapping[int, int]:
 class Failure:
     """
     Something that went wrong during a run, and how often.
+
+    Args:
+        fault: What went wrong the first time, and where.
+        count: How often.
     """
 
     fault: Fault

@@ -62,6 +62,13 @@ class RunStarted:
 class TicketEnded:
     """
     A ticket ended, exactly once.
+
+    Args:
+        now: Seconds since the run began.
+        ticket: Its number.
+        task: The id of the task that it rolled out.
+        completion: How it ended.
+        reward: What its rollout scored; None when it had not been scored.
     """
 
     now: float
@@ -105,6 +112,11 @@ class SweepDone:
 class CardDecided:
     """
     A card was decided, exactly once.
+
+    Args:
+        now: Seconds since the run began.
+        decision: What became of it.
+        eta: How many commits behind the head it was when it was last judged.
     """
 
     now: float
@@ -133,6 +145,10 @@ class HeadCommitted:
 class FaultSeen:
     """
     Something went wrong and was contained.
+
+    Args:
+        now: Seconds since the run began.
+        fault: What went wrong, and where.
     """
 
     now: float
@@ -143,6 +159,12 @@ class FaultSeen:
 class RunFinished:
     """
     A run ended.
+
+    Args:
+        now: Seconds since the run began.
+        stop_reason: Why it ended.
+        version: The final head's version.
+        digest: The digest of all decisions, versions and the final state.
     """
 
     now: float
