@@ -80,9 +80,20 @@ def keep_colons(
         lines[0] = f"{kinds[0].removeprefix(':type: ')}: {lines[0]}"
 
 
+def no_arguments(
+    app: Sphinx, what: str, name: str, obj: object, options: object, signature: str, returns: str
+) -> tuple[str, None] | None:
+    """
+    Leave out what nobody calls: a protocol is derived from, or only looked like.
+    """
+    del app, name, options, signature, returns
+    return ("", None) if what == "class" and getattr(obj, "_is_protocol", False) else None
+
+
 def setup(app: Sphinx) -> None:
     """
     Called by Sphinx.
     """
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", keep_colons, priority=900)
+    app.connect("autodoc-process-signature", no_arguments)
