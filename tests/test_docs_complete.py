@@ -36,23 +36,33 @@ INSIDE = {
     "headway.cli": "the command is the interface",
     "headway.codec": "how values are written; only the journal and results need it",
     "headway.drivers": "run chooses one by its name",
-    "headway.drivers.awaited": "as the drivers",
-    "headway.drivers.concurrent": "as the drivers",
-    "headway.drivers.serial": "as the drivers",
-    "headway.drivers.simulated": "as the drivers",
     "headway.journal": "the reference describes what a program reads of it, the Journal",
     "headway.machine": "the machine is driven by the drivers; the four parts have a page",
     "headway.options": "what run takes; RunOptions and every option have their places",
     "headway.run": "headway itself offers its two functions",
-    "headway.testing": "the reference of the conformance kit names what there is",
-    "headway.testing.ledgers": "as the kit",
-    "headway.testing.simulate": "a command of the tests",
+    "headway.testing": "what tests of Headway itself are made of",
 }
 """Public modules that need not be described name by name, and why."""
 
+DESCRIBED = {
+    "headway.builtins.sqlite",
+    "headway.builtins.standard",
+    "headway.testing.conformance",
+}
+"""Modules of these that are described all the same, where they exist."""
+
+
+def is_inside(module: str) -> bool:
+    """
+    Whether a module, or the package that it is in, need not be described.
+    """
+    parts = module.split(".")
+    above = {".".join(parts[:length]) for length in range(1, len(parts) + 1)}
+    return module not in DESCRIBED and not above.isdisjoint(INSIDE)
+
 
 def public_modules() -> list[str]:
-    return [name for name in module_names() if not re.search(r"\._|\.conformance", name)]
+    return [name for name in module_names() if "._" not in name]
 
 
 def public_names() -> list[tuple[str, str]]:
@@ -61,7 +71,7 @@ def public_names() -> list[tuple[str, str]]:
     """
     found = []
     for name in public_modules():
-        if name in INSIDE:
+        if is_inside(name):
             continue
         module = importlib.import_module(name)
         own = [n for n, v in vars(module).items() if getattr(v, "__module__", "") == name]

@@ -22,5 +22,7 @@ def shown() -> dict:
     return namespace
 
 
-TestFolderLedger = shown()["TestFolderLedger"]
+SHOWN = shown()
+FolderLedger = SHOWN["FolderLedger"]  # where another process would find it
+TestFolderLedger = SHOWN["TestFolderLedger"]
 """The class that the page tells its reader to write: pytest runs it as it runs the reader's."""
