@@ -250,6 +250,23 @@ def test_outputs(path, output, usage):
     assert (repr(event), (0.25, None, "t")) == (repr(row.event), row.answers)
 
 
+@pytest.mark.parametrize("usage", [NO_USAGE, Usage(tokens=3)], ids=["free", "paid"])
+def test_a_value_is_kept_as_it_was_given(path, usage):
+    """Whoever changes it in place later changes nothing of what is kept."""
+    output = {"a": [1]}
+    event = Done(0.1, 5, Outcome(reward=0.5, output=output), usage)
+    journal = opened(path)
+    journal.begin({})
+    journal.spell(5, event.value)
+    output["a"].append(2)
+    journal.append(event, (), "")
+    journal.close()
+    (row,) = opened(path).rows()
+
+    assert {"a": [1]} == row.event.value.output
+    assert usage == row.event.usage
+
+
 @pytest.mark.parametrize(
     "output",
     [object(), {"a": object()}, {1: "a"}, {"a": {2: 1}}, float("nan"), {"a": float("inf")}, b"x"],
@@ -296,6 +313,18 @@ def test_an_artifact_is_written_once(path):
     assert heads == [row.event for row in opened(path).rows()]
     assert 30 == len(found) == len({digest for digest, _ in found})
     assert 29 == sum(size < 200 for _, size in found)
+
+
+def test_many_artifacts_in_one_group(path):
+    """As many as there are come back, however many go into one statement."""
+    heads = [Started(0.0, Snapshot(n, Artifact({"n": str(n)}))) for n in range(600)]
+    journal = opened(path)
+    journal.begin({})
+    journal._write_group([(event, (), "") for event in heads], None)
+    journal.close()
+
+    assert 600 == len(artifacts(path))
+    assert heads == [row.event for row in opened(path).rows()]
 
 
 def test_a_damaged_artifact_is_found(path):

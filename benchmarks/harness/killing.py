@@ -8,6 +8,7 @@ that a life costs no start of an interpreter.
 from __future__ import annotations
 
 import faulthandler
+import fcntl
 import functools
 import os
 import select
@@ -17,7 +18,7 @@ import sys
 import time
 import traceback
 import warnings
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import attrs
@@ -309,10 +310,17 @@ class Autopsy:
 def _copied(path, copy, tries=5):
     """
     Copy a directory in which the last of those that were killed may not have ended quite yet.
+
+    Git's processes are groups of their own: until the last has ended, it has the ledger's locks.
     """
     try:
-        shutil.copytree(path, copy, dirs_exist_ok=True)
-    except shutil.Error:
+        with ExitStack() as held:
+            for lock in path.rglob("headway*.lock"):
+                fcntl.flock(held.enter_context(lock.open(encoding="ascii")), fcntl.LOCK_EX)
+            shutil.copytree(path, copy, dirs_exist_ok=True)
+    except (
+        shutil.Error
+    ):  # those that are of its group have ended, or do so within their system call
         if not tries:
             raise
         shutil.rmtree(copy)

@@ -26,8 +26,17 @@ def _classes() -> dict[str, type]:
     return {n: c for n, c in names.items() if isinstance(c, type) and attrs.has(c)}
 
 
+def _is_ours(kind: type) -> bool:
+    return _classes().get(kind.__name__) is kind
+
+
 @cache
-def _fields(kind: Any) -> tuple[tuple[str, object], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, object], ...] | None:
+    """
+    The fields of one of Headway's values and their defaults; None for any other class.
+    """
+    if not _is_ours(kind):
+        return None
     return tuple((field.name, field.default) for field in attrs.fields(kind))
 
 
@@ -59,6 +68,12 @@ class Encoder:
         write = _WRITERS.get(kind)
         return self._object(value) if write is None else write(self, value)
 
+    def list(self, value: Any) -> Json:
+        """
+        A list as JSON.
+        """
+        return [item if type(item) in _LEAVES else self(item) for item in value]
+
     def dict(self, value: Any) -> Json:
         """
         A dict as JSON.
@@ -72,15 +87,19 @@ class Encoder:
             return {"$keep": True}
         if kind is Artifact and self.artifact is not None:
             return self.artifact(value)
-        if _classes().get(kind.__name__) is not kind:
+        fields = _fields(kind)
+        if fields is None:
             for base in _BASES:
                 if isinstance(value, base):  # as ``json`` takes it, such as a text of NumPy's
                     return _WRITERS[base](self, value)
             message = f"{value!r} can't be journalled: it is neither JSON nor a value of Headway's"
             raise TypeError(message)
-        held = ((name, getattr(value, name), default) for name, default in _fields(kind))
-        fields = {name: self(item) for name, item, default in held if item is not default}
-        return {_MARK: kind.__name__, **fields}
+        written: dict[str, Json] = {_MARK: kind.__name__}
+        for name, default in fields:
+            item = getattr(value, name)
+            if item is not default:
+                written[name] = item if type(item) in _LEAVES else self(item)
+        return written
 
 
 def _checked_key(key: object) -> str:
@@ -107,8 +126,8 @@ def is_plain(value: Any) -> bool:
 _LEAVES = frozenset({type(None), bool, int, float, str})
 
 _WRITERS: dict[type, Callable[[Encoder, Any], Json]] = {
-    tuple: lambda encoder, value: {"$t": [encoder(item) for item in value]},
-    list: lambda encoder, value: [encoder(item) for item in value],
+    tuple: lambda encoder, value: {"$t": Encoder.list(encoder, value)},
+    list: Encoder.list,
     dict: Encoder.dict,
     str: lambda _, value: value,
     int: lambda _, value: value,

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import zlib
 from collections import deque
+from itertools import compress, repeat
+from operator import is_not
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -38,6 +40,9 @@ _RECENT = 128
 
 _COMPRESSED_FROM = 4096
 """Bytes from which on a text is worth compressing."""
+
+_AT_ONCE = 256
+"""How many artifacts are written by one statement."""
 
 _spell = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -98,9 +103,15 @@ class Artifacts:
         """
         Write down what was named since the last time.
         """
-        if self._new:
-            connection.executemany("INSERT INTO journal_artifact VALUES (?, ?, ?)", self._new)
-            self._new = []
+        # Each statement lets go of the interpreter and must wait to have it back, so they are few.
+        for at in range(0, len(self._new), _AT_ONCE):
+            lines = self._new[at : at + _AT_ONCE]
+            places = ",".join(["(?, ?, ?)"] * len(lines))
+            connection.execute(
+                f"INSERT INTO journal_artifact VALUES {places}",  # noqa: S608 - holds no values
+                [part for line in lines for part in line],
+            )
+        self._new = []
 
     # ------------------------------------------------------------------ reading
 
@@ -162,6 +173,10 @@ def _is_mapping(value: object) -> bool:
     return type(value) is dict
 
 
+def _is_text(value: object, text: str) -> bool:
+    return type(value) is str and value == text
+
+
 def _difference(before: Json, after: Json) -> str | None:
     """
     What is set and dropped between two mappings, spelled; None when it can't be told or is no less.
@@ -169,12 +184,13 @@ def _difference(before: Json, after: Json) -> str | None:
     if not (_is_mapping(before) and _is_mapping(after)):
         return None
     # A part that is the very same object is the same; of any other only texts are compared, since
-    # Python calls values equal that JSON spells differently.
+    # Python calls values equal that JSON spells differently.  ``before`` stands for what is not there.
+    olds = map(before.get, after, repeat(before))
+    others = compress(after, map(is_not, after.values(), olds))
     changed = {
         name: part
-        for name, part in after.items()
-        if (there := before.get(name, before)) is not part
-        and not (type(part) is str and type(there) is str and there == part)
+        for name in others
+        if not (type(part := after[name]) is str and _is_text(before.get(name), part))
     }
     if 2 * len(changed) > len(after) or not all(type(name) is str for name in changed):
         return None

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 import attrs
@@ -30,13 +30,13 @@ from headway.journal._checkpoints import last_event, newest, put
 from headway.journal._rows import Row
 from headway.journal._spelling import (
     Damaged,
+    Kept,
     is_interruption,
     read_rows,
-    seal,
-    spell_row,
+    spell_rows,
     spell_value,
 )
-from headway.machine import CallValue, Done, Event
+from headway.machine import CallValue, Event
 
 if TYPE_CHECKING:
     from headway.builtins.sqlite import Database
@@ -44,11 +44,14 @@ if TYPE_CHECKING:
 PACE = 0.01
 """Seconds between two groups, unless somebody waits for one; what a crash may cost in results."""
 
+SLOWEST_PACE = 0.1
+"""The same while there is much to do: what is written in fewer groups leaves more to the run."""
+
+_REST = 9
+"""How many times as long as a group took the next one is put off."""
+
 MOST_WAITING = 20_000
 """Rows that may wait for the disk before whoever appends must wait too."""
-
-_Kept: TypeAlias = tuple[Event, tuple[Any, ...], str]
-"""An event, the look-ups' answers and the machine's witness."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS journal_header (
@@ -85,7 +88,7 @@ class JournalFile:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
-    _waiting: deque[_Kept] = attrs.field(factory=deque[_Kept], init=False)
+    _waiting: deque[Kept] = attrs.field(factory=deque[Kept], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
     _encode: Encoder = attrs.field(init=False)
@@ -294,7 +297,7 @@ class JournalFile:
         Raises:
             LedgerError: an earlier one could not be written; nothing more is kept.
         """
-        if self._refuses or len(self._waiting) >= MOST_WAITING:
+        if self._closing or self._broken is not None or len(self._waiting) >= MOST_WAITING:
             self._wait_for_room()
         self._waiting.append((event, answers, witness))
         self._count += 1
@@ -304,10 +307,6 @@ class JournalFile:
                 self._work.notify()
         elif self._writer is None:
             self._start()
-
-    @property
-    def _refuses(self) -> bool:
-        return self._closing or self._broken is not None
 
     def _wait_for_room(self) -> None:
         with self._lock:
@@ -380,28 +379,29 @@ class JournalFile:
     # ------------------------------------------------------------------ the writer
 
     def _write(self) -> None:
-        written = 0.0
-        while (found := self._next_group(written))[0]:
-            lines, checkpoint = found
+        due = time.monotonic()
+        while (found := self._next_group(due))[0]:
+            rows, checkpoint = found
+            began = time.monotonic()
             try:
-                self._write_group(lines, checkpoint)
+                self._write_group(rows, checkpoint)
             except BaseException as error:  # noqa: BLE001 - it is raised where events come in
                 with self._lock:
                     self._broken = error
                     self._settled.notify_all()
                 return
-            written = time.monotonic()
+            ended = time.monotonic()
+            due = ended + min(max(PACE, _REST * (ended - began)), SLOWEST_PACE)
             with self._lock:
-                self._durable += len(lines)
+                self._durable += len(rows)
                 self._settled.notify_all()
 
-    def _next_group(self, written: float) -> tuple[list[_Kept], tuple[int, Json] | None]:
+    def _next_group(self, due: float) -> tuple[list[Kept], tuple[int, Json] | None]:
         with self._lock:
             self._idle = True
             while not self._waiting and not self._closing:
                 self._work.wait()
             self._idle = False
-            due = written + PACE
             while self._wanted <= self._durable and not self._closing:
                 left = due - time.monotonic()
                 if left <= 0:
@@ -411,14 +411,8 @@ class JournalFile:
         group = [self._waiting.popleft() for _ in range(len(self._waiting))]
         return group, checkpoint
 
-    def _write_group(self, group: list[_Kept], checkpoint: tuple[int, Json] | None) -> None:
-        lines: list[str] = []
-        checksum = self._checksum
-        for event, answers, witness in group:
-            value = self._spelled.pop(event.call, None) if type(event) is Done else None
-            text = spell_row(event, answers, witness, value=value, encode=self._encode)
-            line, checksum = seal(text, checksum)
-            lines.append(line)
+    def _write_group(self, group: list[Kept], checkpoint: tuple[int, Json] | None) -> None:
+        lines, checksum = spell_rows(group, self._spelled, self._checksum, self._encode)
         row = (self._durable, len(lines), "\n".join(lines))
         with self.database.writing() as connection:
             self._artifacts.flush(connection)

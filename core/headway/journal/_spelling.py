@@ -7,6 +7,7 @@ rest by way of the codec; both are read by the codec's rules:
 
 ==========================================  ===============================================
 ``["D", now, call, value, answers, w]``     ``Done`` that was charged with nothing
+``["U", now, call, value, usage, ...]``     ``Done`` that was charged
 ``["T", now, answers, w]``                  ``Tick``
 ``[event, answers, w]``                     any other event
 ==========================================  ===============================================
@@ -17,13 +18,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from json.encoder import encode_basestring_ascii as _text
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 from zlib import crc32
 
 from headway.codec import Decoder, Encoder, encode, is_plain
 from headway.contracts import NO_USAGE, Json, Outcome, Proposal
 from headway.journal._rows import Row
 from headway.machine import PLAIN, CallValue, Done, Event, Tick
+
+Kept: TypeAlias = tuple[Event, tuple[Any, ...], str]
+"""An event, the look-ups' answers and the machine's witness."""
 
 _spell = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -112,23 +116,38 @@ def _value(value: CallValue, encode: Encoder) -> str:
     return repr(value) if type(value) is float else spell(value, encode)
 
 
-def spell_row(
-    event: Event, answers: tuple[Any, ...], witness: str, *, value: str | None, encode: Encoder
-) -> str:
+def spell_rows(
+    rows: Iterable[Kept], values: dict[int, str], before: int, encode: Encoder
+) -> tuple[list[str], int]:
     """
-    A row as JSON text.
+    Rows as lines, each behind its checksum, and the checksum of the last one.
 
     Args:
-        event: The event.
-        answers: The look-ups' answers.
-        witness: The machine's after it.
-        value: What ``spell_value`` said of the event's value, where that is known.
+        rows: The rows.
+        values: What ``spell_value`` said, by call; what is used is taken out.
+        before: The checksum of all that came before.
         encode: What writes values as JSON.
     """
-    given = ",".join([_answer(answer, encode) for answer in answers]) if answers else ""
-    if type(event) is Done and event.usage is NO_USAGE:
-        text = _value(event.value, encode) if value is None else value
-        return f'["D",{event.now!r},{event.call},{text},[{given}],"{witness}"]'
+    lines: list[str] = []
+    for event, answers, witness in rows:
+        text = _row(event, answers, witness, values, encode)
+        before = crc32(text.encode(), before)
+        # An f-string takes twice as long to format the number.
+        lines.append("%08x %s" % (before, text))  # noqa: UP031
+    return lines, before
+
+
+def _row(
+    event: Event, answers: tuple[Any, ...], witness: str, values: dict[int, str], encode: Encoder
+) -> str:
+    given = _answers(answers, encode) if answers else ""
+    if type(event) is Done:
+        known = values.pop(event.call, None) if values else None
+        text = _value(event.value, encode) if known is None else known
+        if event.usage is NO_USAGE:
+            return f'["D",{event.now!r},{event.call},{text},[{given}],"{witness}"]'
+        usage = spell(event.usage, encode)
+        return f'["U",{event.now!r},{event.call},{text},{usage},[{given}],"{witness}"]'
     if type(event) is Tick:
         return f'["T",{event.now!r},[{given}],"{witness}"]'
     return f'[{spell(event, encode)},[{given}],"{witness}"]'
@@ -137,24 +156,25 @@ def spell_row(
 _SPELLED_PLAIN = spell(PLAIN)
 
 
+def _answers(answers: tuple[Any, ...], encode: Encoder) -> str:
+    return ",".join(
+        [
+            "null"
+            if answer is None
+            else _SPELLED_PLAIN
+            if answer is PLAIN
+            else _text(answer)
+            if type(answer) is str
+            else _answer(answer, encode)
+            for answer in answers
+        ]
+    )
+
+
 def _answer(answer: Any, encode: Encoder) -> str:
-    if answer is None:
-        return "null"
-    if type(answer) is str:
-        return _text(answer)
     if type(answer) is float and answer - answer == 0:
         return repr(answer)
-    if answer is PLAIN:
-        return _SPELLED_PLAIN
     return spell(answer, encode)
-
-
-def seal(text: str, before: int) -> tuple[str, int]:
-    """
-    A line and its checksum, which also covers what came before.
-    """
-    checksum = crc32(text.encode(), before)
-    return f"{checksum:08x} {text}", checksum
 
 
 def read_rows(lines: Iterable[str], before: int, decode: Decoder) -> Iterator[Row]:
@@ -171,8 +191,8 @@ def read_rows(lines: Iterable[str], before: int, decode: Decoder) -> Iterator[Ro
     """
     for line in lines:
         text = line[9:]
-        sealed, before = seal(text, before)
-        if sealed != line:
+        before = crc32(text.encode(), before)
+        if line[:9] != f"{before:08x} ":
             raise Damaged("its checksum does not fit")
         *event, answers, witness = json.loads(text)
         yield Row(_event(event, decode), tuple(map(decode, answers)), witness)
@@ -194,6 +214,9 @@ def _event(written: list[Json], decode: Decoder) -> Event:
     if written[0] == "D":
         _, now, call, value = written
         return Done(now, call, decode(value))
+    if written[0] == "U":
+        _, now, call, value, usage = written
+        return Done(now, call, decode(value), decode(usage))
     if written[0] == "T":
         return Tick(written[1])
     event: Event = decode(written[0])

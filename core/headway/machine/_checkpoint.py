@@ -199,7 +199,7 @@ class _Writer:
             return {"$same": number}
         if _KINDS.get(kind.__name__) is not kind:
             raise TypeError(f"{value!r} can't be kept in a checkpoint: its class is not listed")
-        written = [self.value(getattr(value, name)) for name in _fields(kind)]
+        written = self.values([getattr(value, name) for name in _fields(kind)])
         self._numbers[id(value)] = len(self._numbers)
         return {_MARK: kind.__name__, "": written}
 
@@ -207,21 +207,22 @@ class _Writer:
         """
         One after the other.
         """
-        return [self.value(value) for value in values]
+        return [value if type(value) in _PLAIN else self.value(value) for value in values]
 
     def mapping(self, value: dict[Any, Any]) -> Json:
         """
         A dict: as itself when that is JSON already, else as pairs.
         """
         if all(type(key) is str and key[:1] != _MARK for key in value):
-            return {key: self.value(item) for key, item in value.items()}
+            return dict(zip(value, self.values(value.values()), strict=True))
         return {"$dict": self.pairs(value)}
 
     def pairs(self, value: dict[Any, Any]) -> Json:
         """
         A dict's keys and values.
         """
-        return [[_key(key), self.value(item)] for key, item in value.items()]
+        keys = [key if type(key) in _PLAIN else _key(key) for key in value]
+        return [*map(list, zip(keys, self.values(value.values()), strict=True))]
 
 
 def _key(key: Any) -> Json:

@@ -16,8 +16,8 @@ from headway.journal import Blueprint
 LONGEST_WAIT = 10_000
 """Events after which a step is held back until there can be a checkpoint."""
 
-FORMAT = 1
-"""The number of the format in which headers are written."""
+FORMAT = 2
+"""The number of the format in which header and journal are written; lower ones can be read."""
 
 
 def running_version() -> str:

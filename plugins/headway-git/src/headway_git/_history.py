@@ -10,6 +10,7 @@ import attrs
 
 from headway.contracts import LedgerEntry
 from headway_git._commits import Commit, read_commit
+from headway_git._known import Known
 from headway_git._objects import named
 from headway_git._repository import DamagedError, Repository
 from headway_git._states import State
@@ -70,21 +71,31 @@ class History:
     """
 
     repository: Repository
+    known: Known
     _commits: dict[str, Commit] = attrs.Factory(dict[str, Commit])
+    _unkept: list[Commit] = attrs.Factory(list[Commit])
 
     def read_all(self, tips: Iterable[str]) -> None:
         """
-        Read every commit that some tips are made of, all at once.
+        Read every commit that some tips are made of: the tips from git, below them what is not known.
 
         Raises:
             StorageError: git can't read one of them.
             DamagedError: one is not what its name says, or no ledger made it.
         """
-        given = "\n".join(tips).encode()
-        if not given:
+        heads = [self._read(tip) for tip in tips]
+        known = {commit.name: commit for commit in self.known.read()}
+        if any(known.get(head.name, head) != head for head in heads):
+            known = {}  # somebody altered it, checksums and all
+        self._commits = known
+        new = [head.name for head in heads if head.name not in known]
+        if not new:
             return
+        below = {name for commit in self._commits.values() for name in commit.parents}
+        ends = [f"^{name}" for name in self._commits if name not in below]
         git = self.repository.git
-        names = git.run("rev-list", "--stdin", given=given)
+        given = "\n".join([*new, *ends]).encode()
+        names = git.run("rev-list", "--ignore-missing", "--stdin", given=given)
         told = git.run("cat-file", "--batch", given=names)
         at = 0
         while at < len(told):
@@ -95,13 +106,19 @@ class History:
             at = end + 1 + size + 1
             if named(kind, content).hex() != name:
                 raise DamagedError(self.repository.path, f"{kind} {name} is not what its name says")
-            self.add(_parsed(self.repository, name, content))
+            self._commits[name] = commit = _parsed(self.repository, name, content)
+            self._unkept.append(commit)
 
     def add(self, commit: Commit) -> None:
         """
-        Take up a commit that is stored.
+        Take up a commit that is stored now; only who holds the ledger's lock does.
         """
-        self._commits[commit.name] = commit
+        if commit.name not in self._commits:
+            self._commits[commit.name] = commit
+            self._unkept.append(commit)
+        if self._unkept:
+            self.known.add(self._unkept)
+            self._unkept = []
 
     def commit(self, name: str) -> Commit:
         """
@@ -111,9 +128,12 @@ class History:
             DamagedError: there is none, or no ledger made it.
         """
         if name not in self._commits:
-            content = self.repository.read(bytes.fromhex(name), "commit")
-            self.add(_parsed(self.repository, name, content))
+            self._commits[name] = self._read(name)
         return self._commits[name]
+
+    def _read(self, name: str) -> Commit:
+        content = self.repository.read(bytes.fromhex(name), "commit")
+        return _parsed(self.repository, name, content)
 
     def branch(self, tip: str, before: Branch | None) -> Branch:
         """

@@ -28,6 +28,7 @@ from headway.errors import (
 from headway.names import check_id
 from headway_git._commits import Commit, spelled_commit
 from headway_git._history import Branch, History
+from headway_git._known import Known
 from headway_git._lease import Lease
 from headway_git._objects import New, add
 from headway_git._packing import Packer
@@ -44,8 +45,9 @@ class GitLedger:
     Keeps versions as commits below ``refs/heads/<prefix>/`` of a git repository.
 
     A state that maps safe relative paths to texts is a folder of files in git; every other state is
-    one file, ``artifact.json``.  Log, keys and versions are read from the history when it is opened,
-    so several processes may use one repository at once.  About 1 KB of memory a version is used.
+    one file, ``artifact.json``.  Log, keys and versions are those of the history, of which
+    ``headway.commits`` in the repository keeps what was read before; several processes may use one
+    repository at once.  About 1 KB of memory a version is used.
 
     Safe to use from several threads at once.  A new ledger begins with the branches ``dev`` and
     ``stable``, both at version 0.
@@ -85,7 +87,7 @@ class GitLedger:
         self._refs = Refs(git, common, prefix)
         self._lease = Lease(common / "headway.lock", self._clear_up)
         self._packer = Packer(git, common) if self._repository.is_ours else None
-        self._history = History(self._repository)
+        self._history = History(self._repository, Known(common / "headway.commits"))
         try:
             self._begin(Artifact(None) if initial is None else initial)
         except BaseException:
