@@ -115,6 +115,9 @@ def _grow(folder, ledger, commits):
         state = {**head.artifact.value, f"name {n % 50}": f"text {n}" * 10}
         kept.commit(head.version, Artifact(state), key=f"key {n}", message=f"commit {n}")
         if n in (int(commits * SETTLED), commits - 1):
+            for packing in threading.enumerate():
+                if packing.name == "headway-git-pack":
+                    packing.join()
             gc.collect()
             seen.append(_held())
     kept.close()

@@ -132,8 +132,7 @@ def spell_rows(
     for event, answers, witness in rows:
         text = _row(event, answers, witness, values, encode)
         before = crc32(text.encode(), before)
-        # An f-string takes twice as long to format the number.
-        lines.append("%08x %s" % (before, text))  # noqa: UP031
+        lines.append("%08x %s" % (before, text))  # noqa: UP031 - an f-string takes twice as long
     return lines, before
 
 
