@@ -270,7 +270,7 @@ def test_a_value_is_kept_as_it_was_given(path, usage):
 @pytest.mark.parametrize(
     "output",
     [object(), {"a": object()}, {1: "a"}, {"a": {2: 1}}, float("nan"), {"a": float("inf")}, b"x"],
-    ids=repr,
+    ids=["object", "inner object", "key", "inner key", "nan", "inner inf", "bytes"],
 )
 def test_what_cannot_be_kept_is_refused(path, output):
     """At once, by the thread that made it, so that it is that call's fault."""
