@@ -6,6 +6,7 @@ closed.
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -269,17 +270,13 @@ except StorageError as error:
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder():
     """
-    A folder that everybody may reach, whatever pytest's own may be.
+    A folder that everybody may reach; pytest's own are for its user alone.
     """
-    parents = [p for p in tmp_path.parents if p.stat().st_uid == os.getuid()]
-    before = [(p, p.stat().st_mode) for p in (tmp_path, *parents)]
-    for place, mode in before:
-        place.chmod(mode | 0o711)
-    yield tmp_path
-    for place, mode in before:
-        place.chmod(mode)
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
 
 
 @POSIX
