@@ -218,6 +218,14 @@ def test_a_budget_of_the_caller_replaces_the_domains(given, expected):
     assert expected == make_options(given, {"max_rollouts": 400}).max_rollouts
 
 
+def test_an_unknown_option_among_a_domains_defaults_is_named():
+    """
+    With the nearest, and with where it stands.
+    """
+    with pytest.raises(OptionError, match=r"max_rolouts=9.*'max_rollouts'.*a domain's defaults"):
+        make_options({}, {"max_rolouts": 9})
+
+
 def test_an_unknown_option_is_named_with_the_nearest():
     """
     And all that there are.

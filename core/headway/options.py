@@ -317,9 +317,10 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     tokens or cost, which may never be charged.
 
     Raises:
-        OptionError: an option is unknown or has a bad value.
+        OptionError: an option, or what a domain's defaults name, is unknown or has a bad value.
     """
     check_names(given, option_names(), "options of a run")
+    check_names(defaults, option_names(), "options of a run, which a domain's defaults must be,")
     bounds = _meaningful(BUDGETS, given.get("mode", defaults.get("mode")))
     bounded = any(given.get(name) is not None for name in bounds if name not in METERED)
     usable = {k: v for k, v in defaults.items() if not (bounded and k in bounds)}
