@@ -13,7 +13,7 @@ import pytest
 
 from headway import Registry, run
 from headway.builtins.standard import Sequential, StandardAggregator, Union
-from headway.contracts import Domain, Outcome, Splits, Task
+from headway.contracts import Domain, Outcome, Splits, Task, TrialTerms
 from headway.durations import Constant, LogNormal, Uniform
 from headway.errors import LedgerError, OptionError
 
@@ -238,6 +238,20 @@ def test_verdicts_do_not_depend_on_the_order_in_which_scores_arrive(workers):
     }
 
     assert 1 == len(digests)
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_a_removal_that_nothing_can_be_shown_of_is_refused(tasks):
+    """
+    With so few held-out tasks only the whole range can be shown, and "not worse by that" says nothing.
+    """
+    trial = Sequential(max_draws=3).trial(
+        TrialTerms(tasks=tasks, deterministic=False, step=9, removal=True)
+    )
+    while trial.verdict == "undecided" and trial.seen < trial.cycles:
+        trial.add([-0.9] * tasks)
+
+    assert "accept" != trial.verdict
 
 
 def test_the_same_test_by_every_driver():

@@ -162,7 +162,8 @@ class Sequential:
             return AnyGain(removal=terms.removal)
         level = share_of_level(self.accept_level, terms.step) * terms.part
         effect = smallest_effect(terms.tasks * self.max_draws, level=level, power=SHOWN_WITH)
-        margin = -effect if terms.removal else 0.0
+        # Where only the whole range can be shown, "not worse by that much" is no claim.
+        margin = -effect if terms.removal and effect < 1 else 0.0
         test = PairedTest(
             level=level, effect=effect, power=FUTILE_WITH, cycles=self.max_draws, margin=margin
         )
