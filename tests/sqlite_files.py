@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 
 from headway.builtins.sqlite import SqliteLedger
 from headway.contracts import Artifact
-from headway.testing.ledgers import commit
+from headway.testing.conformance._ledger_calls import commit
 
 COMMITTERS = """
 import os, sys

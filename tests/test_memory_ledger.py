@@ -9,7 +9,7 @@ import pytest
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.contracts import Artifact, Committed, Snapshot
 from headway.errors import LedgerError
-from headway.testing.ledgers import commit
+from headway.testing.conformance._ledger_calls import commit
 
 
 def filled(count, **options):

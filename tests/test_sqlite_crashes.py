@@ -19,7 +19,7 @@ from headway.errors import (
     LedgerError,
     StorageError,
 )
-from headway.testing.ledgers import commit
+from headway.testing.conformance._ledger_calls import commit
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="needs kill, limits and users")
 

@@ -24,7 +24,7 @@ from headway.errors import (
     StorageError,
 )
 from headway.registry import Registry
-from headway.testing.ledgers import commit
+from headway.testing.conformance._ledger_calls import commit
 
 
 @pytest.fixture

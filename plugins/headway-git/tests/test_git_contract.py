@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from headway.testing.ledgers import LedgerContract
+from headway.testing.conformance import LedgerContract
 from headway_git import GitLedger
 
 
@@ -37,3 +37,7 @@ class TestGitLedger(LedgerContract):
             return again
 
         return reopen
+
+    @pytest.fixture
+    def elsewhere(self):
+        return lambda ledger: (GitLedger, self.paths[ledger])

@@ -62,7 +62,7 @@ class Contract:
         """
         if not self.by_reference:
             pytest.skip("by_reference = False")
-        kind = type(make())
+        kind: Any = make().__class__
         try:
             found = pickle.loads(pickle.dumps(kind))  # noqa: S301 - made in this very line
         except (pickle.PicklingError, AttributeError) as error:

@@ -1,5 +1,5 @@
 """
-What every ledger must do, of those that come with Headway.
+The ledgers that come with Headway do what every ledger must.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.builtins.sqlite import Database, SqliteLedger
-from headway.testing.ledgers import LedgerContract
+from headway.testing.conformance import LedgerContract
 
 
 class TestMemory(LedgerContract):
@@ -33,6 +33,10 @@ class TestSqlite(LedgerContract):
             return SqliteLedger(ledger._database.path)
 
         return again
+
+    @pytest.fixture
+    def elsewhere(self):
+        return lambda ledger: (SqliteLedger, ledger._database.path)
 
 
 class TestSqliteInADatabaseOfItsOwners(LedgerContract):

@@ -1,0 +1,16 @@
+"""
+The built-in executor does what every executor must.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from headway.builtins._executor import ThreadExecutor
+from headway.testing.conformance import ExecutorContract
+
+
+class TestThread(ExecutorContract):
+    @pytest.fixture
+    def make(self):
+        return ThreadExecutor
