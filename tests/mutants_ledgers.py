@@ -24,22 +24,13 @@ class LooksThenLeaps(MemoryLedger):
         head = self.snapshot(branch)
         if head.version != expected:
             return super().commit(expected, artifact, key=key, message=message, branch=branch)
-        self.pause()
+        threading.Event().wait(0.001)  # where a thread switch does harm
         with self._lock:
             there = self._open(branch)
             there.head = Snapshot(expected + 1, artifact)
             there.versions[expected + 1] = artifact.digest
             self._states.put(artifact, 1)
         return Committed(expected + 1)
-
-    def pause(self):
-        """
-        Lets the others look as well, as a thread switch in that place would.
-        """
-        if not hasattr(self, "others"):
-            self.others = threading.Semaphore(0)
-        self.others.release()
-        threading.Event().wait(0.001)
 
 
 class IgnoresExpected(MemoryLedger):

@@ -4,6 +4,11 @@ The kit finds planted faults in parts of every kind but aggregators, and says wh
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from kit import verdict
 from mutants_decisions import (
@@ -351,3 +356,42 @@ def test_the_pool_of_processes_is_healthy():
     found = {name: verdict(ExecutorContract, Pool, name, elsewhere=True) for name in names}
 
     assert {} == {n: told for n, told in found.items() if told and not told.startswith("skipped")}
+
+
+AUTHORS = """
+import pytest
+
+from headway.testing.conformance import LedgerContract, SamplerContract
+from mutants_ledgers import LosesKeys
+
+
+class TestMine(LedgerContract):
+    @pytest.fixture
+    def make(self):
+        return LosesKeys
+
+
+class TestNobody(SamplerContract):
+    pass
+"""
+
+
+def test_an_author_sees_values_and_remedy(tmp_path):
+    """
+    In pytest's own output, where plain assertions show both sides; and what is missing in a test class.
+    """
+    (tmp_path / "test_mine.py").write_text(AUTHORS, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k"]
+    done = subprocess.run(
+        [*command, "same_key_commits_once or is_a_sampler", str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "assert Committed(version=1) == HeadMoved(head=Snapshot(version=2" in done.stdout
+    assert "-> keep each commit's key with its version" in done.stdout
+    assert "-> give it a fixture 'make'" in done.stdout
+    assert "1 failed, " in done.stdout
