@@ -281,7 +281,7 @@ class Tickets:
         if value.size > state.config.max_proposal_bytes:
             self._end(flight, "ok")
             return
-        if not state.config.self_verify or base.artifact is not flight.source.artifact:
+        if not state.config.self_verify or base.artifact != flight.source.artifact:
             self._end(flight, "ok")
             return
         flight.phase = "verify"
