@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from headway.contracts import Fault, Notice
+from headway.drivers._arrivals import Arrivals
 from headway.drivers._engine import Engine
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._lane import Lane
@@ -72,14 +73,15 @@ class ConcurrentRun:
         now: Seconds since the run began, on a monotonic clock; any thread may ask.
         steps_on_loop: Whether the aggregator's steps run on the loop; else on a thread.
         home: The running loop of whoever awaits the run, for its coroutines.
+        arrivals: What has happened and was not handled yet, in the order in which it will be.
     """
 
     engine: Engine
     now: Callable[[], float]
     steps_on_loop: bool = False
     home: asyncio.AbstractEventLoop | None = None
+    _arrivals: Arrivals[Arrival] = attrs.field(factory=deque[Arrival], alias="arrivals")
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
-    _arrivals: deque[Arrival] = attrs.field(factory=deque[Arrival], init=False)
     _waker: Waker = attrs.field(factory=Waker, init=False)
     _work: Lane[Call] = attrs.field(init=False)
     _commits: Lane[Call] = attrs.field(init=False)
@@ -140,7 +142,8 @@ class ConcurrentRun:
         self._cancelled |= begin.cancelled
         for call in begin.calls:
             self._begin(Run(call))
-        self._arrivals.extend((event, None, NO_CALL) for event in begin.events)
+        for event in begin.events:
+            self._arrivals.append((event, None, NO_CALL))
         self._feed(None)
         if self.engine.finished:  # also when it was over before it began, and nothing will say so
             with self._lock:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 import attrs
 
 from headway.contracts import Fault
+from headway.drivers._arrivals import Arrivals
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import TakenUp
@@ -70,7 +71,11 @@ class _Stopping:
 
 
 def run_serial(
-    engine: Engine, begin: TakenUp, now: Callable[[], float], interrupt: Interrupt
+    engine: Engine,
+    begin: TakenUp,
+    now: Callable[[], float],
+    interrupt: Interrupt,
+    arrivals: Arrivals[Event] | None = None,
 ) -> None:
     """
     Bring a run to its end on the calling thread.
@@ -80,10 +85,13 @@ def run_serial(
         begin: Where it begins.
         now: Seconds since the run began, on a monotonic clock.
         interrupt: Stops it.
+        arrivals: What has happened and was not handled yet, in the order in which it will be.
     """
     queue = deque(call for call in begin.calls if call.id not in begin.cancelled)
     unbegun = (Failed(begin.now, call, CANCELLED) for call in sorted(begin.cancelled))
-    events: deque[Event] = deque([*begin.events, *unbegun])
+    events: Arrivals[Event] = deque() if arrivals is None else arrivals
+    for event in (*begin.events, *unbegun):
+        events.append(event)
     waker, told = Waker(), False
     stopping = _Stopping(waker)
     with waker, interrupt.asking(stopping):
@@ -92,19 +100,21 @@ def run_serial(
                 told = True
                 events.append(Stop(now(), "interrupted"))
             if not events and queue:
-                events.append(stopping.perform(engine, queue.popleft(), now))
-                told = told or isinstance(events[-1], Stop)
+                answer = stopping.perform(engine, queue.popleft(), now)
+                told = told or isinstance(answer, Stop)
+                events.append(answer)
             elif not events:
                 wake_at = engine.machine.wake_at
                 assert wake_at is not None, "the machine waits for something that nobody does"
                 waker.wait(wake_at - now())
                 events.append(Tick(now()))
             while events:
-                events += _enqueue(queue, engine.feed(events.popleft(), now), now)
+                for failed in _enqueue(queue, engine.feed(events.popleft(), now), now):
+                    events.append(failed)
 
 
-def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Event]:
-    answers: list[Event] = []
+def _enqueue(queue: deque[Call], work: list[Work], now: Callable[[], float]) -> list[Failed]:
+    answers: list[Failed] = []
     for instruction in work:
         if isinstance(instruction, Run):
             queue.append(instruction.call)
