@@ -22,7 +22,7 @@ from headway.journal import Journal, replay
 from headway.keyed import keyed_rng
 from headway.machine import RecordedLookups, Resume, Started, _checkpoint
 from headway.testing import Schedule, ToyDomain, run_schedule
-from headway.testing._schedules import World, _audit, _to_the_end, as_stored
+from headway.testing._schedules import World, _audit, as_stored, to_the_end
 
 TIED = ("config", "lookups", "names", "state", "sweeps", "decide", "out", "still")
 """What a part is left out that no new machine need have equal: its ties, and what lasts one event."""
@@ -212,7 +212,7 @@ def test_live(seed, after):
     tail = journal.rows[place:]
     second = world.simulation(lookups, Journal(list(tail)))
     second.recover(tail, Recovery(second.engine, lookups), as_stored(checkpoint))
-    _to_the_end(second, None)
+    to_the_end(second, None)
     rows = second.engine.journal.rows
 
     assert expected.digest == second.engine.machine.digest
@@ -279,7 +279,7 @@ def test_another_driver(seed, driver):
     world, journal = World(schedule), Journal()
     first = world.simulation(world.plugins(), journal)
     uninterrupted.tamper = first.tamper = None  # else timers fire early
-    _to_the_end(uninterrupted, whole.started())
+    to_the_end(uninterrupted, whole.started())
     first.start(world.started())
     for _ in range(60):
         first.step()
@@ -320,7 +320,7 @@ def held_back(schedule):
         return out
 
     machine.handle = watched
-    _to_the_end(simulation, world.started())
+    to_the_end(simulation, world.started())
 
     assert machine.phase == "finished"
     return max(counts), len(begun)

@@ -105,6 +105,8 @@ class EvolutionStrategy:
         """
         One step along the mean of what the pairs found, in ticket order.
         """
+        if not cards:
+            return
         cards = sorted(cards, key=lambda card: card.tickets)
         mean = [fmean(column) for column in zip(*(c.diff["add"] for c in cards), strict=True)]
         before = context.memory or [0.0] * len(mean)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from math import fsum, isclose
+from math import isclose
 from typing import Any
 
 import attrs
@@ -66,6 +66,7 @@ from headway.machine import (
     VerifyCall,
     Yielded,
 )
+from headway.testing._comparing import compared
 
 
 class AuditError(AssertionError):
@@ -399,10 +400,7 @@ class Auditor:
     def _check_comparison(self, request: Compare, found: Comparison) -> None:
         artifacts = (request.reference, *request.candidates)
         rows = [[self._true(artifact, task, 0) for task in request.tasks] for artifact in artifacts]
-        bar, *means = [round(fsum(row) / len(row), 9) for row in rows]
-        better = tuple(number for number, mean in enumerate(means) if mean > bar)
-        best = max(better, key=lambda number: (means[number], -number), default=None)
-        expected = Comparison(best=best, better=better)
+        expected = compared(rows)
         must(found == expected, f"a comparison gives {found}, not {expected}")
 
     def _true(self, artifact: Artifact, task: str, draw: int) -> Json:

@@ -5,12 +5,22 @@ Faults for simulations, each a function of (seed, call): the same schedule has t
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import attrs
 
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.contracts import Artifact, Committed, Fault, HeadMoved, LedgerEntry, Proposal, Snapshot
+from headway.contracts import (
+    Artifact,
+    Committed,
+    Fault,
+    HeadMoved,
+    Ledger,
+    LedgerEntry,
+    Proposal,
+    Snapshot,
+)
 from headway.drivers.simulated import Delivery
 from headway.keyed import keyed_unit
 from headway.machine import Call, Done, Failed
@@ -46,6 +56,7 @@ class Faults:
         timeout: The calls' deadline in seconds; late replies come after it.
         outage: Every call with an id from the first of these numbers on raises, as many as the second
             says; now and then the backend says when to come again.
+        kinds: The kinds of calls that suffer at all, but for an outage; empty for all.
     """
 
     seed: int
@@ -53,6 +64,7 @@ class Faults:
     timeout: float
     early_timers: float = 0.05
     outage: tuple[int, int] = (0, 0)
+    kinds: frozenset[str] = frozenset()
 
     def fate(self, call: Call) -> Fate:
         """
@@ -62,7 +74,7 @@ class Faults:
         if call.paid and 0 <= call.id - first < length:
             return "raise"
         unit = keyed_unit(self.seed, "fault", call.id)
-        if unit >= self.rate:
+        if unit >= self.rate or (self.kinds and call.kind not in self.kinds):
             return "fine"
         share = unit / self.rate
         kind: Fate = next(kind for kind, total in _TOTALS if share < total)
@@ -110,6 +122,26 @@ class Faults:
         return keyed_unit(self.seed, "early", wake_at) < self.early_timers
 
 
+Rival: TypeAlias = Callable[[Ledger], Artifact]
+"""What a second writer commits, who has read a ledger."""
+
+
+def change_a_number(ledger: Ledger) -> Artifact:
+    """
+    The head of a toy domain with another number under its first key.
+    """
+    value = ledger.snapshot().artifact.value
+    name = min(value)
+    return Artifact({**value, name: (value[name] + 1) % 2})
+
+
+def put_back(ledger: Ledger) -> Artifact:
+    """
+    A state that was the head half the versions ago, of whatever domain.
+    """
+    return ledger.snapshot("dev", ledger.snapshot().version // 2).artifact
+
+
 class ContendedLedger:
     """
     A memory ledger with a second writer, who now and then commits first.
@@ -118,12 +150,16 @@ class ContendedLedger:
         initial: The state at version 0.
         seed: Chooses before which commits the other writer is first.
         rate: The share of commits that lose.
+        rival: What the other writer commits; the default is for states of the toy domain.
     """
 
-    def __init__(self, initial: Artifact, *, seed: int, rate: float) -> None:
+    def __init__(
+        self, initial: Artifact, *, seed: int, rate: float, rival: Rival = change_a_number
+    ) -> None:
         self._ledger = MemoryLedger(initial=initial)
         self._seed = seed
         self._rate = rate
+        self._rival = rival
         self._met: set[str] = set()
         self._lock = threading.Lock()
 
@@ -140,11 +176,8 @@ class ContendedLedger:
         return self._ledger.commit(expected, artifact, key=key, message=message, branch=branch)
 
     def _intrude(self, key: str) -> None:
-        head = self._ledger.snapshot()
-        name = min(head.artifact.value)
-        value = {**head.artifact.value, name: (head.artifact.value[name] + 1) % 2}
-        intruder = f"other.{key}"
-        self._ledger.commit(head.version, Artifact(value), key=intruder, message="the other writer")
+        expected, theirs = self._ledger.snapshot().version, self._rival(self._ledger)
+        self._ledger.commit(expected, theirs, key=f"other.{key}", message="the other writer")
 
     def snapshot(self, branch: str = "dev", version: int | None = None) -> Snapshot:
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -46,6 +46,9 @@ from headway.testing._erratic import Erratic
 from headway.testing._faults import ContendedLedger, Faults
 from headway.testing._hasty import Hasty
 from headway.testing._toy import ToyDomain
+
+Follow: TypeAlias = Callable[[Event, list[Instruction]], None]
+"""Told each event that the machine handles, and its instructions."""
 
 MOST_EVENTS = 20_000
 """No schedule needs this many events; one that does never ends."""
@@ -375,7 +378,7 @@ def run_schedule(schedule: Schedule) -> Outcome:
     journal = Journal()
     simulation = world.simulation(world.plugins(), journal)
     auditor = _audit(simulation.engine, schedule)
-    _to_the_end(simulation, world.started())
+    to_the_end(simulation, world.started())
     machine = simulation.engine.machine
     return Outcome(
         digest=machine.digest,
@@ -393,18 +396,31 @@ def _audit(engine: Engine, schedule: Schedule) -> Auditor:
         alpha=schedule.alpha if bounded else None,
         carried=schedule.carry_limit,
     )
-    handle = engine.machine.handle
-
-    def audited(event: Event) -> list[Instruction]:
-        out = handle(event)
-        auditor.follow(event, out)
-        return out
-
-    engine.machine.handle = audited  # type: ignore[method-assign] # the auditor looks over its shoulder
+    look_over(engine, auditor.follow)
     return auditor
 
 
-def _to_the_end(simulation: Simulation, started: Started | None) -> None:
+def look_over(engine: Engine, follow: Follow) -> None:
+    """
+    Have somebody follow each event of a run that is not started yet, and what the machine said to it.
+    """
+    handle = engine.machine.handle
+
+    def followed(event: Event) -> list[Instruction]:
+        out = handle(event)
+        follow(event, out)
+        return out
+
+    engine.machine.handle = followed  # type: ignore[method-assign] # it looks over its shoulder
+
+
+def to_the_end(simulation: Simulation, started: Started | None) -> None:
+    """
+    Bring a simulation to its end, from its start when a first event is given.
+
+    Raises:
+        AuditError: it does not end.
+    """
     if started is not None:
         simulation.start(started)
     for _ in range(MOST_EVENTS):
@@ -480,7 +496,7 @@ def check_crash(world: World, outcome: Outcome, crash: int) -> None:
         resumed = world.simulation(lookups, Journal())
         resumed.engine.validate = False
         resumed.recover(journal.rows[place:], Recovery(resumed.engine, lookups), as_stored(stored))
-    _to_the_end(resumed, None)
+    to_the_end(resumed, None)
     resumed.engine.machine.validate()
     digest = resumed.engine.machine.digest
     must(digest == outcome.digest, f"a crash after event {crash} and a resume end differently")
