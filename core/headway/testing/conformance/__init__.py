@@ -18,14 +18,18 @@ Nothing loads it by itself; failures show values, as in the author's own tests.
 import pytest
 
 pytest.register_assert_rewrite(
+    "headway.testing.conformance._aggregator_checks",
+    "headway.testing.conformance._aggregator_steps",
     "headway.testing.conformance._common",
     "headway.testing.conformance._ledger_states",
+    "headway.testing.conformance.aggregators",
     "headway.testing.conformance.ledgers",
     "headway.testing.conformance.observers",
 )
 # Only what is imported from here on is rewritten.
 from headway.testing.conformance._common import Contract, insist  # noqa: E402 - see above
 from headway.testing.conformance.acceptances import AcceptanceContract  # noqa: E402 - see above
+from headway.testing.conformance.aggregators import AggregatorContract  # noqa: E402 - see above
 from headway.testing.conformance.conflicts import ConflictContract  # noqa: E402 - see above
 from headway.testing.conformance.domains import DomainContract  # noqa: E402 - see above
 from headway.testing.conformance.estimators import DurationEstimatorContract  # noqa: E402 - see above
@@ -39,6 +43,7 @@ from headway.testing.conformance.samplers import SamplerContract  # noqa: E402 -
 
 __all__ = [
     "AcceptanceContract",
+    "AggregatorContract",
     "ConflictContract",
     "Contract",
     "DomainContract",

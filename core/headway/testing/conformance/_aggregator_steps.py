@@ -1,0 +1,422 @@
+"""
+Steps taken by hand: what a run gave its steps, and a desk that answers what they ask for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import Any, TypeAlias
+
+import attrs
+
+from headway.contracts import (
+    KEEP,
+    Artifact,
+    Card,
+    Carry,
+    Commit,
+    Compare,
+    Consume,
+    Json,
+    Measure,
+    Promote,
+    Selector,
+    Snapshot,
+    Step,
+    StepContext,
+    Ticket,
+    Work,
+    canonical_json,
+)
+from headway.errors import shown
+from headway.machine import Done, Event, Instruction, MeasureCall, Resume, StepStart
+from headway.testing._comparing import compared
+from headway.testing._rehearsal import Rehearsal, Stage
+from headway.testing.conformance._common import Make, insist
+
+Around: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""What is entered whenever the plug-in's own code runs."""
+
+MANY = 10_000
+"""Requests that no step needs."""
+
+_NO_REQUEST = (
+    "yield one of Measure, Compare, Commit, Consume, Carry and Promote of headway.contracts"
+)
+_NOT_HELD = (
+    "commit, consume or carry each card of the sweep at most once, and none that this step was not"
+    " given: keep no card beyond its step"
+)
+_NO_GENERATOR = "write step as a generator: a plain function, with a yield in it"
+
+
+@attrs.frozen(kw_only=True)
+class Case:
+    """
+    What a step was given in a run.
+    """
+
+    step: int
+    start: StepStart
+
+    def with_cards(self, *cards: Card) -> Case:
+        """
+        The same with other cards.
+        """
+        return attrs.evolve(self, start=attrs.evolve(self.start, cards=cards))
+
+    @property
+    def quiet(self) -> Case:
+        """
+        The same where nothing else can happen any more.
+        """
+        return attrs.evolve(self, start=attrs.evolve(self.start, quiet=True))
+
+
+@attrs.frozen(kw_only=True)
+class Selection:
+    """
+    What ``select`` was given in a run.
+    """
+
+    ticket: Ticket
+    head: Snapshot
+    memory: Json
+    state: Any
+
+    def ask(self, part: Selector) -> Work:
+        """
+        Ask again, with equal arguments.
+        """
+        rng = random.Random(0)  # noqa: S311 - it continues the run's own
+        rng.setstate(self.state)
+        return part.select(self.ticket, self.head, self.memory, rng)
+
+    @property
+    def spelled(self) -> str:
+        """
+        The arguments, to be compared with what they are later.
+        """
+        return canonical_json([self.head.artifact.value, self.memory])
+
+
+class StandIn:
+    """
+    Stands in for an aggregator: asks ``inner`` for one whenever it is called.
+
+    Args:
+        inner: Gives the aggregator that is to answer.
+    """
+
+    def __init__(self, inner: Callable[[], Any]) -> None:
+        self.inner = inner
+        self.selections: list[Selection] = []
+        like = inner()
+        self.batch: int = like.batch
+        self.max_steps: int = getattr(like, "max_steps", 1)
+        if isinstance(like, Selector):
+            self.select = self._select
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        What the inner one does.
+        """
+        step: Step = self.inner().step(cards, context)
+        return step
+
+    def _select(self, ticket: Ticket, head: Snapshot, memory: Json, rng: random.Random) -> Work:
+        asked = Selection(
+            ticket=ticket, head=deepcopy(head), memory=deepcopy(memory), state=rng.getstate()
+        )
+        self.selections.append(asked)
+        work: Work = self.inner().select(ticket, head, memory, rng)
+        return work
+
+
+@attrs.frozen(kw_only=True)
+class Corpus:
+    """
+    What runs without faults gave an aggregator.
+
+    Args:
+        cases: What steps were given.
+        selections: What ``select`` was given.
+        stage: A run that is not started, whose domain answers by hand.
+    """
+
+    cases: tuple[Case, ...]
+    selections: tuple[Selection, ...]
+    stage: Stage
+
+    @classmethod
+    def of(cls, rehearsals: Sequence[Rehearsal], make: Make) -> Corpus:
+        """
+        What was given in these.
+        """
+        cases: list[Case] = []
+        stand_in = StandIn(make)
+
+        def note(event: Event, out: list[Instruction]) -> None:
+            del event
+            resumed = [instruction for instruction in out if isinstance(instruction, Resume)]
+            # Copies, since what a step changes would be seen as changed already.
+            cases.extend(Case(step=r.step, start=deepcopy(r.value)) for r in resumed if r.n == 0)
+
+        for rehearsal in rehearsals:
+            attrs.evolve(rehearsal, aggregator=lambda: stand_in).simulate(note, audited=False)
+        insist(
+            cases,
+            "no step began in the runs that the test was to look at",
+            do="give a domain on which rollouts lead to proposals, or a smaller batch",
+        )
+        return cls(
+            cases=tuple(cases),
+            selections=tuple(stand_in.selections),
+            stage=Stage.of(rehearsals[0], "simulated"),
+        )
+
+    def context(self, case: Case) -> StepContext:
+        """
+        A context as the run made it.
+        """
+        return self.stage.engine.steps.context(case.step, case.start)
+
+    def walk(
+        self,
+        part: Any,
+        case: Case,
+        *,
+        context: StepContext | None = None,
+        around: Around = nullcontext,
+    ) -> Trace:
+        """
+        Take a step to its end; all that it asks for is answered as if nothing went wrong.
+
+        Raises:
+            AssertionError: it asks for something that no step may ask for.
+        """
+        desk = Desk(self.stage, case, context or self.context(case), around)
+        return desk.walk(part)
+
+    def abandon(self, part: Any, case: Case, after: int) -> bool:
+        """
+        Take a step up to a request and abandon it there; False when it asks for less.
+
+        Raises:
+            AssertionError: it does not let itself be abandoned.
+        """
+        desk = Desk(self.stage, case, self.context(case), nullcontext)
+        return desk.abandon(part, after)
+
+
+@attrs.frozen(kw_only=True)
+class Trace:
+    """
+    What a step did, from its start to its end.
+
+    Args:
+        requests: What it asked for, in order.
+        decided: What it decided of which card.
+        memory: What it left in memory; ``KEEP`` where it left that alone.
+    """
+
+    requests: tuple[str, ...]
+    decided: dict[int, str]
+    memory: Json
+
+
+@attrs.define(eq=False)
+class Desk:
+    """
+    Answers the requests of one step.
+    """
+
+    stage: Stage
+    case: Case
+    context: StepContext
+    around: Around
+    head: Snapshot = attrs.field(init=False)
+    decided: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
+    memory: Json = attrs.field(default=KEEP, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.head = self.context.head
+
+    def begin(self, part: Any) -> Step:
+        """
+        A step that has not run yet.
+        """
+        with self.around():
+            step: Any = part.step(self.case.start.cards, self.context)
+        insist(
+            hasattr(step, "send"),
+            f"step returned {shown(step)}, which is no generator",
+            do=_NO_GENERATOR,
+        )
+        begun: Step = step
+        return begun
+
+    def walk(self, part: Any) -> Trace:
+        """
+        Answer everything.
+        """
+        step, requests, answer = self.begin(part), list[str](), None
+        while True:
+            try:
+                with self.around():
+                    request = step.send(answer)
+            except StopIteration as end:
+                if end.value is not None:
+                    self.memory = end.value
+                break
+            requests.append(spelled(request))
+            insist(
+                len(requests) < MANY,
+                f"a step made {MANY} requests and goes on",
+                do="let it end: a step gets one sweep's cards, and further cards get further steps",
+            )
+            answer = self.answer(request)
+        return Trace(requests=tuple(requests), decided=self.decided, memory=self.memory)
+
+    def abandon(self, part: Any, after: int) -> bool:
+        """
+        Answer so many requests, and abandon the step at the next one.
+        """
+        step = self.begin(part)
+        try:
+            request = next(step)
+            for _ in range(after):
+                request = step.send(self.answer(request))
+        except StopIteration:
+            return False
+        caught = f"the step caught what closes it at its request {after + 1}, {shown(request)}"
+        do = (
+            "catch nothing around a yield, neither GeneratorExit nor BaseException; an abandoned step"
+            " is simply closed, and another one begins with its cards"
+        )
+        try:
+            step.throw(Abandoned())
+        except Abandoned:
+            return True
+        except StopIteration:
+            insist(False, f"{caught}, and ended", do=do)
+        except Exception as error:  # noqa: BLE001 - whatever it raises instead, it caught that
+            insist(False, f"{caught}, and raised {error!r}", do=do)
+        insist(False, f"{caught}, and went on", do=do)
+        return True
+
+    def answer(self, request: Any) -> Any:
+        """
+        The answer to a request that is in order.
+        """
+        if isinstance(request, Measure):
+            draws = range(request.first, request.first + request.draws)
+            return tuple(
+                tuple(self.score(one, task, draw) for task in request.tasks for draw in draws)
+                for one in request.candidates
+            )
+        if isinstance(request, Compare):
+            rows = [
+                [self.score(one, task, 0) for task in request.tasks]
+                for one in (request.reference, *request.candidates)
+            ]
+            return compared(rows)
+        if isinstance(request, Commit):
+            self.decide(request.cards, "committed")
+            if request.memory is not KEEP:
+                self.memory = request.memory
+            if request.candidate != self.head.artifact:
+                self.head = Snapshot(self.head.version + 1, request.candidate)
+            return self.head
+        if isinstance(request, Consume | Carry):
+            self.decide(request.cards, getattr(request, "reason", "carried"))
+            return None
+        insist(
+            isinstance(request, Promote),
+            f"a step yielded {shown(request)}, which is no request",
+            do=_NO_REQUEST,
+        )
+        return None
+
+    def decide(self, numbers: Sequence[int], what: str) -> None:
+        """
+        Note what becomes of cards.
+        """
+        held = {card.number for card in self.case.start.cards}
+        for number in numbers:
+            insist(
+                number in held,
+                f"a step decides card {number} ({what}), and holds only {sorted(held)}",
+                do=_NOT_HELD,
+            )
+            insist(
+                number not in self.decided or self.decided[number] == "carried",
+                f"a step decides card {number} twice: {self.decided.get(number)}, then {what}",
+                do=_NOT_HELD,
+            )
+            self.decided[number] = what
+
+    def score(self, artifact: Artifact, task: str, draw: int) -> float:
+        """
+        What the domain says.
+        """
+        call = MeasureCall(-1, artifact, task, draw)
+        answer = self.stage.engine.bench.perform(call, lambda: 0.0)
+        known = isinstance(answer, Done)
+        insist(
+            known,
+            f"a step had {shown(artifact.value)} measured on the task {task!r}, and the domain gave"
+            f" {shown(answer)}",
+            do="ask for tasks of context.held_out or context.oracle, and for states that apply gives",
+        )
+        return answer.value  # type: ignore[union-attr, return-value] # a measurement gives a float
+
+
+class Abandoned(GeneratorExit):
+    """
+    What a step is told that nobody listens to any more.
+    """
+
+
+def spelled(request: object) -> str:
+    """
+    All of a request, to be compared with others.
+    """
+    if isinstance(request, Measure):
+        states = [one.digest for one in request.candidates]
+        return f"Measure {states} {request.tasks} {request.draws} {request.first}"
+    if isinstance(request, Compare):
+        states = [one.digest for one in (request.reference, *request.candidates)]
+        return f"Compare {states} {request.tasks}"
+    if isinstance(request, Commit):
+        memory = request.memory if request.memory is KEEP else plain(request.memory)
+        return f"Commit {request.candidate.digest} {request.cards} {memory} {request.keys}"
+    return repr(request)
+
+
+def plain(memory: Json) -> str:
+    """
+    A memory's spelling.
+
+    Raises:
+        AssertionError: it is no JSON value.
+    """
+    try:
+        return canonical_json(memory)
+    except (TypeError, ValueError) as error:
+        insist(
+            False,
+            f"the memory {shown(memory)} is no JSON value: {error}",
+            do="keep numbers, texts, booleans, None, lists and dicts with texts for keys; no NaN",
+        )
+        raise
+
+
+def cards_spelled(cards: Sequence[Card]) -> str:
+    """
+    All that cards hold, to be compared with what they hold later.
+    """
+    return canonical_json([attrs.asdict(card) for card in cards])

@@ -1,0 +1,59 @@
+"""
+The contract of aggregators finds what is wrong with a faulty one, and says what to do.
+"""
+
+import inspect
+
+import mutants_aggregators as mutants
+import pytest
+from kit import verdict
+
+from headway.testing.conformance import AggregatorContract, Contract
+from headway.testing.conformance.aggregators import small_domain
+
+FLAGS = {"order_free": True, "interleavings": 40, "scripted": 3}
+
+
+def judged(make, name):
+    """
+    What the contract's test says of an aggregator on the small domain.
+    """
+    test = f"test_{name}"
+    more = {"domain": small_domain}
+    if "corpus" in inspect.signature(getattr(AggregatorContract, test)).parameters:
+        collect = inspect.unwrap(vars(AggregatorContract)["corpus"])
+        more["corpus"] = collect(AggregatorContract(), make, small_domain)
+    return verdict(AggregatorContract, make, test, **more, **FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("make", "test", "wrong", "remedy"),
+    mutants.MUTANTS,
+    ids=lambda value: value.__name__ if callable(value) else None,
+)
+def test_a_mutant_is_found(make, test, wrong, remedy):
+    """
+    By the named test, whose message says what is wrong and, after an arrow, what to do.
+    """
+    said, _, advice = judged(make, test).partition("\n-> ")
+
+    assert wrong in said
+    assert remedy in advice
+
+
+@pytest.mark.parametrize("test", sorted({test for _, test, _, _ in mutants.MUTANTS}))
+def test_a_sound_twin_passes(test):
+    """
+    Each of those tests, on the aggregator that all mutants are made from.
+    """
+    assert judged(mutants.Sound, test) == ""
+
+
+def test_a_contract_without_a_part_says_what_it_needs():
+    """
+    A fixture, its name, and what it returns.
+    """
+    with pytest.raises(
+        pytest.fail.Exception, match=r"'make'.*returns a function which makes a new"
+    ):
+        inspect.unwrap(vars(Contract)["make"])(AggregatorContract())
