@@ -177,6 +177,7 @@ SCRIPTS = {
     "failures": "--modes async --methods step",
     "memory": "--modes async --drivers threads --rollouts 60",
     "ledger": "--files 1 50 --commits 20 --versions 30 --contended 20",
+    "discovery": "--distributions 50 --plugins 3",
     "endings": "--parts hung --places reverify --drivers threads",
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "router": "--policies guarded --latencies 0 --peers none",

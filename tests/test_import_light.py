@@ -81,3 +81,20 @@ def test_importing_prints_nothing_and_sets_up_no_logging(site):
     code = "import headway.registry, logging; assert not logging.getLogger().handlers"
 
     assert [] == loaded_after(site, code)
+
+
+@pytest.mark.parametrize("package", ["headway_domains", "headway_git"])
+def test_discovery_loads_nothing_of_a_plugin_but_its_entry(site, package):
+    """
+    What a plug-in's package imports is imported by everybody who looks for another one.
+    """
+    pytest.importorskip(package, reason=f"needs {package}")
+    code = f"""
+import sys
+from headway.registry import Registry
+Registry.discover().names("ledger")
+loaded = {{name for name in sys.modules if name.split(".")[0] == {package!r}}}
+assert loaded == {{{package!r}, {package!r} + "._plugin"}}, loaded
+"""
+
+    assert ["pluggy", "importlib.metadata"] == loaded_after(site, code)

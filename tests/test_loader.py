@@ -267,6 +267,38 @@ def test_an_attrs_plugin_with_identity_is_taken(install):
     assert "ok" == row_of(Registry.discover(), "headway-fine").status
 
 
+def test_damaged_entries_are_the_fault_of_their_distribution(install):
+    """
+    What is no entry point is that plug-in's error; what is no text is nobody's.  Others load.
+    """
+    install("headway-keen", GOOD)
+    install("headway-sad", GOOD, entries=["a line without a sign"])
+    (install("headway-torn", GOOD) / "entry_points.txt").write_bytes(b"[headway]\nx = \xff")
+    with pytest.warns(PluginWarning, match="its entry_points.txt cannot be read: ") as told:
+        names = Registry.discover().names("staleness policy")
+
+    assert "keen" in names
+    assert 1 == len(told)
+    assert "headway-sad 1.0 cannot be loaded" in str(told[0].message)
+
+
+def test_of_two_copies_of_a_distribution_the_first_counts(install, site, tmp_path, monkeypatch):
+    """
+    As for an import: an older copy further down the path is not what runs.
+    """
+    old = tmp_path / "old"
+    old.mkdir()
+    install("headway-keen", GOOD, version="2.0")
+    info = install("headway-keener", GOOD.replace('"keen"', '"keener"'), version="1.0")
+    for path in (info / "METADATA", info / "entry_points.txt"):
+        path.write_text(path.read_text().replace("keener", "keen"))
+    info.rename(old / "headway_keen-1.0.dist-info")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(old)])
+    found = [(e.origin.entry, e.origin.version) for e in installed_entries()]
+
+    assert [("keen", "2.0")] == [entry for entry in found if "keen" in entry[0]]
+
+
 def test_two_that_claim_one_name_are_told_apart(install):
     """
     Shown in the listing, an error only for whoever asks, and each can be had by its full name.
@@ -443,6 +475,18 @@ def test_a_lazy_target_is_imported_when_it_is_asked_for(install):
         ("headway<2", "1!0.1", False),
         ("headway>=0.1", "0.1.0+local.7", True),
         ("headway>=9; extra == 'later'", "0.1.0", True),
+        ("headway>=9; sys_platform == 'plan9'", "0.1.0", True),
+        ("headway (>=9) ; python_version >= '3.11' and python_version < '4.0'", "0.1.0", False),
+        ("headway (>=0.1) ; python_version >= '3.11' and python_version < '4.0'", "0.1.0", True),
+        ('headway>=9; python_full_version < "3.0.1"', "0.1.0", True),
+        ("headway<0.2", "0.2.0rc1", False),
+        ("headway<0.2", "0.2.dev4", False),
+        ("headway<0.2rc2", "0.2rc1", True),
+        ("headway<0.2", "0.1.9rc1", True),
+        ("headway>0.1", "0.1.post1", False),
+        ("headway>0.1.post1", "0.1.post2", True),
+        ("headway~=0.1.post1", "0.2", True),
+        ("headway~=0.2rc1", "0.10", True),
         ("headway @ file:///somewhere", "0.1.0", True),
         ("headway-domains>=9", "0.1.0", True),
         ("headway>=what", "0.1.0", True),
