@@ -25,6 +25,7 @@ Every exception that Headway raises on purpose.
         └── ReplayDivergence      a replay asked for something the journal does not hold
 
     PluginWarning                 a plug-in that nobody asked for cannot be loaded
+    └── DeprecatedHookWarning     a plug-in implements a hook that will be removed
 """
 
 from __future__ import annotations
@@ -78,6 +79,14 @@ class HeadwayError(Exception):
 class PluginWarning(UserWarning):
     """
     A plug-in that nobody asked for cannot be loaded; what was asked for goes on without it.
+    """
+
+
+class DeprecatedHookWarning(PluginWarning):
+    """
+    A plug-in implements a hook that will be removed; until then it works as before.
+
+    Everybody is shown it, since whoever uses a plug-in loses it when the hook goes.
     """
 
 

@@ -9,8 +9,9 @@ from importlib import import_module
 
 import attrs
 
+from headway._deprecated import HOOKS
 from headway._secrets import redact
-from headway.errors import HeadwayError, PluginWarning, UsageError
+from headway.errors import DeprecatedHookWarning, HeadwayError, PluginWarning, UsageError
 from headway.registry._entries import (
     Entry,
     allowed_distributions,
@@ -110,6 +111,7 @@ def _installed(running: str) -> tuple[Plugin, ...]:
             continue
         plugins.append(load(entry, running))
         _report(plugins[-1])
+        warn_of_deprecated(plugins[-1])
     for name in missing_distributions(allowed or (), entries):
         _complain(UsageError(f"HEADWAY_PLUGINS names {name}, which is not installed"))
     return tuple(plugins)
@@ -121,6 +123,17 @@ def _report(plugin: Plugin) -> None:
     error = plugin.failures[0].as_error()
     error.__cause__ = plugin.failures[0].error
     _complain(error)
+
+
+def warn_of_deprecated(plugin: Plugin) -> None:
+    """
+    Say which hooks of a plug-in will be removed.
+    """
+    for hook in plugin.hooks:
+        if hook in HOOKS:
+            who = f"plug-in {plugin.origin.entry!r} of {plugin.origin.distribution}"
+            told = HOOKS[hook].told(f"{who} implements {hook}, which")
+            warnings.warn(DeprecatedHookWarning(told), stacklevel=2)
 
 
 def _complain(error: HeadwayError) -> None:

@@ -51,7 +51,7 @@ def _told(plugin: Plugin, hook: str | None, notice: Notice) -> list[BaseExceptio
         if implementation.hook != hook:
             continue
         try:
-            _refuse_coroutine(implementation.call(notice))
+            _refuse_coroutine(implementation.call(event=notice))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - handed back, the run goes on
             where = f"{plugin.origin.distribution} {plugin.origin.version}".strip()
             error.add_note(f"raised in hook {hook} of plug-in {plugin.origin.entry} ({where})")

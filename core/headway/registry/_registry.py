@@ -98,6 +98,7 @@ class Registry:
             UsageError: the registry is frozen.
             PluginLoadError: something is wrong with it.
         """
+        from headway.registry._catalogue import warn_of_deprecated
         from headway.registry._loader import examine
 
         origin = Origin(
@@ -106,6 +107,7 @@ class Registry:
         found = examine(plugin, origin)
         for failure in found.failures:
             raise failure.as_error() from failure.error
+        warn_of_deprecated(found)
         with self._lock:
             self._check_thawed()
             self._catalogue = self._read().with_plugin(found)

@@ -132,17 +132,23 @@ class Failure:
 class Implementation:
     """
     One function of a plug-in that implements a hook.
+
+    Args:
+        hook: The hook's name.
+        function: The function.
+        arguments: Those of the hook's arguments that it takes; it may have been written when there
+            were fewer.
     """
 
     hook: str
     function: Callable[..., Any]
-    takes_event: bool
+    arguments: tuple[str, ...]
 
-    def call(self, event: object = None) -> Any:
+    def call(self, **given: object) -> Any:
         """
-        Call it with as much as it asks for.
+        Call it with as many of the hook's arguments as it takes.
         """
-        return self.function(event) if self.takes_event else self.function()
+        return self.function(*(given[name] for name in self.arguments))
 
 
 @attrs.frozen(kw_only=True, eq=False)

@@ -35,8 +35,7 @@ def implementations(plugin: object) -> tuple[Implementation, ...]:
     for hook, implementation in found:
         _check_signature(hook, implementation)
     return tuple(
-        Implementation(hook=hook, function=i.function, takes_event=bool(i.argnames))
-        for hook, i in found
+        Implementation(hook=hook, function=i.function, arguments=i.argnames) for hook, i in found
     )
 
 
