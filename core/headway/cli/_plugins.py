@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from headway.cli import _new_plugin
 from headway.registry import PluginRow, Registry
 
 _HEADER = ("KIND", "NAME", "TARGET", "DISTRIBUTION", "HOOKS", "STATUS")
@@ -40,6 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "--check", action="store_true", help="import every target; exit 1 if anything is broken"
     )
     parser.set_defaults(run=run)
+    _new_plugin.add_parser(parser.add_subparsers(metavar="COMMAND"))
 
 
 def run(args: argparse.Namespace) -> int:
