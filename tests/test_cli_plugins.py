@@ -192,7 +192,7 @@ def commands():
     return [*parsers.choices]
 
 
-@pytest.mark.parametrize("command", ["", *commands()])
+@pytest.mark.parametrize("command", ["", *commands(), "plugins new"])
 def test_every_help_has_an_example(command, capsys):
     """
     An example says more than a list of options.

@@ -88,9 +88,11 @@ class NewcomerDomain(Domain):
         self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
     ) -> Json | None:
         """
-        Look one of the wrong words up.
+        Look one of the wrong words up; None when there is none.
         """
         del state, task
+        if not outcome.output:
+            return None
         word = rng.choice(outcome.output)
         right = rng.random() >= self.slips
         return {word: WORDS[word] if right else rng.choice(sorted(WORDS.values()))}
