@@ -84,6 +84,25 @@ def test_the_table_has_a_line_a_name(headway, install):
     assert lines_with(done.stdout, "headway.builtins._policies:Guarded")
 
 
+@pytest.mark.parametrize(
+    ("columns", "left_out"),
+    [(300, set()), (130, {"HOOKS"}), (90, {"HOOKS", "TARGET"}), (20, {"HOOKS", "TARGET"})],
+)
+def test_a_narrow_terminal_gets_fewer_columns(monkeypatch, capsys, columns, left_out):
+    """
+    Those that say least about what can be used; the last line says so.
+    """
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    main(["plugins"])
+    header, *rows = capsys.readouterr().out.splitlines()
+    every = {"KIND", "NAME", "TARGET", "DISTRIBUTION", "HOOKS", "STATUS"}
+
+    assert every - left_out == set(header.split())
+    assert bool(left_out) == rows[-1].startswith("(too narrow for HOOKS")
+    assert columns == 20 or max(map(len, [header, *rows])) <= columns
+
+
 def test_json_is_one_object_and_nothing_else(headway, install):
     """
     What plug-ins print goes elsewhere, and so do warnings.

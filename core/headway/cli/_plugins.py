@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
+from shutil import get_terminal_size
 from typing import Any
 
 import attrs
@@ -17,6 +18,9 @@ from headway.cli import _new_plugin
 from headway.registry import PluginRow, Registry
 
 _HEADER = ("KIND", "NAME", "TARGET", "DISTRIBUTION", "HOOKS", "STATUS")
+_LEFT_OUT = ("HOOKS", "TARGET")
+"""Columns that a terminal goes without when it is too narrow for all, the first one first."""
+
 _EXAMPLE = """\
 Example:
   headway plugins --check
@@ -62,10 +66,26 @@ def _as_json(rows: Iterable[PluginRow]) -> str:
     return json.dumps({"plugins": [attrs.asdict(row) for row in rows]}, indent=2) + "\n"
 
 
-def _as_table(rows: Iterable[PluginRow]) -> str:
-    table = [_HEADER, *(_cells(row) for row in rows)]
+def _as_table(rows: Sequence[PluginRow]) -> str:
+    """
+    A line a row; on a terminal that is too narrow with fewer columns.
+    """
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    lines = _lines(rows, ())
+    for number in range(1, len(_LEFT_OUT) + 1):
+        if width is None or max(map(len, lines)) <= width:
+            break
+        left_out = _LEFT_OUT[:number]
+        told = f"(too narrow for {' and '.join(left_out)}; --json has all)"
+        lines = [*_lines(rows, left_out), told]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(rows: Iterable[PluginRow], left_out: tuple[str, ...]) -> list[str]:
+    kept = [number for number, name in enumerate(_HEADER) if name not in left_out]
+    table = [[cells[n] for n in kept] for cells in (_HEADER, *(_cells(row) for row in rows))]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "".join(_line(cells, widths) + "\n" for cells in table)
+    return [_line(cells, widths) for cells in table]
 
 
 def _cells(row: PluginRow) -> tuple[str, ...]:

@@ -35,4 +35,4 @@ def test_it_looks_once(gain: float, verdict: str) -> None:
     trial = NewcomerAcceptance(max_draws=3).trial(terms)
     said = [trial.add([gain + 0.1, gain - 0.1] * 20) for _ in range(trial.cycles)]
 
-    assert said == ["undecided", "undecided", verdict]
+    assert ["undecided", "undecided", verdict] == said

@@ -33,7 +33,7 @@ def test_a_gain_that_may_be_an_accident_is_none() -> None:
     head = (0.5, 0.5, 0.5, 0.5)
     lucky, steady = (2.0, 0.1, 0.4, 0.1), (0.6, 0.7, 0.6, 0.7)
 
-    assert clearly_best((head, steady)) == 0
+    assert 0 == clearly_best((head, steady))
     assert clearly_best((head, lucky)) is None
 
 

@@ -40,4 +40,4 @@ def test_the_newest_of_rivals_stays() -> None:
     older, newer, other = card(0, 1, "a"), card(1, 2, "a", "b"), card(2, 0, "c")
     context: Any = None  # it looks at nothing but the cards
 
-    assert NewcomerConflict().resolve([older, newer, other], context) == ((newer, other), (older,))
+    assert ((newer, other), (older,)) == NewcomerConflict().resolve([older, newer, other], context)

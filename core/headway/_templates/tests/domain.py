@@ -34,7 +34,7 @@ def test_a_run_learns_every_word(mode: str) -> None:
     """
     result = run(NewcomerDomain(slips=0.3), mode=mode, driver="simulated", seed=1)
 
-    assert (result.final_reward, result.test_reward) == (1.0, 1.0)
+    assert (1.0, 1.0) == (result.final_reward, result.test_reward)
     assert set(result.state) <= set(WORDS)
 
 

@@ -33,5 +33,5 @@ def test_one_slow_call_misleads_nobody() -> None:
     for seconds in (1.0, 1.0, 60.0, 1.0):
         estimator.observe(1.0, seconds)
 
-    assert estimator.estimate(1.0) == 1.0
-    assert estimator.quantile(1.0, 1.0) == 60.0
+    assert 1.0 == estimator.estimate(1.0)
+    assert 60.0 == estimator.quantile(1.0, 1.0)

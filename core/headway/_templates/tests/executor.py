@@ -50,4 +50,4 @@ def test_no_more_calls_than_the_limit_run_at_once() -> None:
     for thread in threads:
         thread.join()
 
-    assert seen == [0, 3]
+    assert [0, 3] == seen

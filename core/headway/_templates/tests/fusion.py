@@ -36,4 +36,4 @@ def test_the_cards_that_helped_most_are_tried_together() -> None:
     ]
     groups = NewcomerFusion(most=2).groups(cards, 0.5)
 
-    assert [[card.number for card in group] for group in groups] == [[0], [1], [2], [3], [1, 3]]
+    assert [[0], [1], [2], [3], [1, 3]] == [[card.number for card in group] for group in groups]

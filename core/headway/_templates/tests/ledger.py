@@ -60,9 +60,9 @@ def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
         file.write('{"call": "comm')
     ledger = again(ledger)
 
-    assert ledger.snapshot() == Snapshot(1, Artifact("a"))
-    assert ledger.commit(1, Artifact("b"), key="k2", message="m2") == Committed(2)
-    assert again(ledger).snapshot() == Snapshot(2, Artifact("b"))
+    assert Snapshot(1, Artifact("a")) == ledger.snapshot()
+    assert Committed(2) == ledger.commit(1, Artifact("b"), key="k2", message="m2")
+    assert Snapshot(2, Artifact("b")) == again(ledger).snapshot()
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:

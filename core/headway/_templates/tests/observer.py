@@ -37,4 +37,4 @@ def test_the_line_says_what_became_of_the_cards(capsys: pytest.CaptureFixture[st
         observer(CardDecided(now=1.0, decision=decision, eta=0))
     observer(RunFinished(now=2.0, stop_reason="target", version=1, digest=""))
 
-    assert capsys.readouterr() == ("", "cards: 2 worse, 1 committed\n")
+    assert ("", "cards: 2 worse, 1 committed\n") == capsys.readouterr()

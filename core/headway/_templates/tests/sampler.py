@@ -39,6 +39,6 @@ def test_the_first_unsolved_tasks_take_turns() -> None:
     known = [book(drawn=n, retry=(), solved=frozenset("a")) for n in range(4)]
     unknown = [book(drawn=n, retry=()) for n in range(4)]
 
-    assert [sampler.pick(one) for one in known] == ["b", "c", "b", "c"]
-    assert [sampler.pick(one) for one in unknown] == ["a", "b", "c", "d"]
-    assert sampler.pick(book(drawn=0, retry=("d",))) == "d"
+    assert ["b", "c", "b", "c"] == [sampler.pick(one) for one in known]
+    assert ["a", "b", "c", "d"] == [sampler.pick(one) for one in unknown]
+    assert "d" == sampler.pick(book(drawn=0, retry=("d",)))

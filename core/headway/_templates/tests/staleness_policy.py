@@ -30,11 +30,7 @@ def test_its_patience_has_an_end() -> None:
     With a lag budget of 2 it rebases up to 4 commits, and nothing that breaks a contract.
     """
     policy = NewcomerPolicy(patience=2)
+    verdicts = [policy.decide(eta, 2, False) for eta in (0, 1, 4, 5)]
 
-    assert [policy.decide(eta, 2, False) for eta in (0, 1, 4, 5)] == [
-        "accept",
-        "rebase",
-        "rebase",
-        "discard",
-    ]
-    assert policy.decide(1, 2, True) == "discard"
+    assert ["accept", "rebase", "rebase", "discard"] == verdicts
+    assert "discard" == policy.decide(1, 2, True)
