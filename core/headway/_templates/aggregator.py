@@ -43,9 +43,10 @@ class NewcomerAggregator:
             best = found.best
         else:
             # Fresh draws in every step: a head that was lucky once would stay lucky on the old ones.
-            scored = (context.head, *candidates)
             first = context.step * self.draws
-            rows: Scores = yield Measure(scored, context.held_out, self.draws, first)
+            rows: Scores = yield Measure(
+                (context.head, *candidates), context.held_out, self.draws, first
+            )
             best = clearly_best(rows)
         if best is not None:
             yield Commit(candidates[best], [cards[best]])
