@@ -100,13 +100,16 @@ def check_run(programs: Path, folder: Path, name: str) -> str:
 
 
 def steps(folder: Path) -> None:
-    programs = installed(folder)
+    """
+    From wheels to three runs, with a line and the seconds so far for each step.
+    """
     begun = monotonic()
 
     def say(text: str) -> None:
         print(f"{monotonic() - begun:6.1f} s  {text}", flush=True)
 
-    say("wheels installed")
+    programs = installed(folder)
+    say("wheels of this checkout installed")
     told = call(
         *(programs / "headway", "plugins", "new", "headway-greedy", "--kind", "aggregator"),
         within=folder,
