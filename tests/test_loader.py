@@ -282,6 +282,21 @@ def test_damaged_entries_are_the_fault_of_their_distribution(install):
     assert "headway-sad 1.0 cannot be loaded" in str(told[0].message)
 
 
+def test_a_distribution_without_a_name_stops_nobody(install, tmp_path, monkeypatch):
+    """
+    An egg has its name in its metadata alone; where they are gone, what it offers is still found.
+    """
+    install("headway-keen", GOOD)
+    egg = tmp_path / "old.egg"
+    monkeypatch.setattr(sys, "path", [*sys.path, str(egg)])
+    (egg / "EGG-INFO").mkdir(parents=True)
+    (egg / "EGG-INFO" / "PKG-INFO").write_text("Metadata-Version: 1.0\n")
+    (egg / "EGG-INFO" / "entry_points.txt").write_text("[headway]\nold = headway_keen\n")
+    found = {e.origin.entry: e.origin.distribution for e in installed_entries()}
+
+    assert ("unknown", "headway-keen") == (found["old"], found["keen"])
+
+
 def test_of_two_copies_of_a_distribution_the_first_counts(install, site, tmp_path, monkeypatch):
     """
     As for an import: an older copy further down the path is not what runs.

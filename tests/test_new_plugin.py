@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.cli import main
+from headway.cli import _parser, main
 from headway.registry import KINDS, Registry
 from headway.registry._versions import unmet
 
@@ -118,6 +118,20 @@ def test_every_package_is_found_and_its_part_made(packages, site):
         name = project["name"].removeprefix("headway-")
         assert registry.create(kind, name) is not None
         assert unmet(project["dependencies"], version("headway")) is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_readme_says_how_to_use_the_part(packages, kind):
+    """
+    With a command that there is, and the name of the part in its place.
+    """
+    name = folder_of(kind).removeprefix("headway-")
+    text = (packages / folder_of(kind) / "README.md").read_text(encoding="utf-8")
+    (line,) = [line.strip() for line in text.splitlines() if line.startswith("    headway run")]
+    asked = _parser().parse_args(line.split()[1:])
+
+    assert name in str(vars(asked))
+    assert line.split()[-1] == name
 
 
 @pytest.fixture

@@ -116,11 +116,21 @@ def _first_of_each_name() -> Iterator[Distribution]:
     """
     seen: set[str] = set()
     for distribution in distributions():
-        # Read from the folder's name where possible: the metadata of a thousand are a second's work.
-        name = getattr(distribution, "_normalized_name", None) or str(distribution.name)
-        if name not in seen:
-            seen.add(name)
+        name = _name_of(distribution)
+        if name is None or name not in seen:
+            seen.add(name or "")
             yield distribution
+
+
+def _name_of(distribution: Distribution) -> str | None:
+    """
+    A distribution's name, normalized; None where the metadata that say it are missing or damaged.
+    """
+    try:
+        # From the folder's name where there is one: reading the metadata of a thousand takes a second.
+        return getattr(distribution, "_normalized_name", None) or normalized(distribution.name)
+    except (AttributeError, KeyError, TypeError, UnicodeDecodeError):
+        return None
 
 
 def _entries(distribution: Distribution) -> list[Entry]:
