@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from headway._notes import uncharged
-from headway._prepare import Prepared, prepare
+from headway._prepare import Prepared, choose_options, prepare
 from headway._report import build_result
 from headway._warning import warn_caller
 from headway._words import observers_raised, why_failed
@@ -21,7 +21,7 @@ from headway.contracts import Domain, Observer
 from headway.drivers import DRIVE, Drive, Interrupt, catching_signals
 from headway.errors import OptionError
 from headway.journal import Journal
-from headway.options import PARTS, RunOptions, make_options
+from headway.options import PARTS, RunOptions
 from headway.registry import Registry
 from headway.result import Result
 from headway.rundir import Recipe, RunDirectory
@@ -50,7 +50,8 @@ def run(
         run_dir: A directory that keeps every event, the versions and the result.  A run that was
             begun there is gone on with, and no call that it was paid for is made again; one that
             has ended there is not run, and its result returned.
-        options: See ``RunOptions``; the domain's ``defaults`` stand where none is given.
+        options: See ``RunOptions``; where none is given, the ``defaults`` of the aggregator stand, then
+            the domain's.
 
     Raises:
         UsageError: an option, a name or the domain's tasks can't be used, or the run directory is
@@ -116,7 +117,7 @@ def _prepared(
     if run_dir is not None and journal is not None:
         raise OptionError("journal", journal, "run_dir keeps one on disk: give one of the two.")
     asked = tuple(observers)
-    chosen = make_options({**durable(run_dir), **options}, made.defaults)
+    chosen = choose_options({**durable(run_dir), **options}, made, parts.defaults_of)
     with working_in(run_dir) as directory:
         prepared = prepare(
             made,

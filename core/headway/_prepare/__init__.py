@@ -12,6 +12,7 @@ import attrs
 
 from headway._log import log_observer
 from headway._notes import effect_notes, notes_before
+from headway._prepare._choosing import brought_notes, choose_options
 from headway._prepare._config import check_clock, make_blueprint, make_config
 from headway._prepare._parts import Parts, gathered
 from headway._prepare._taking_up import Course, check_state, course, make_plan
@@ -33,6 +34,8 @@ from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
 from headway.rundir import Recipe, RunDirectory
+
+__all__ = ["Prepared", "choose_options", "prepare"]
 
 
 @attrs.frozen(kw_only=True)
@@ -160,7 +163,7 @@ def _opening(
         driver=options.driver,
         seed=options.seed,
         choices=parts.choices,
-        notes=notes,
+        notes=(*notes, *brought_notes(parts.brings, options, parts.choices["aggregator"])),
         limits=options.limits,
     )
 

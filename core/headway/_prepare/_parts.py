@@ -21,6 +21,11 @@ from headway.rundir import RunDirectory
 class Parts:
     """
     The plug-ins of one run.
+
+    Args:
+        brings: The options of a run that the aggregator brings.
+        idle: What to say about options that nobody takes.
+        most_batch: The largest batch that the run may find out to be worth while.
     """
 
     aggregator: Any
@@ -33,6 +38,7 @@ class Parts:
     choices: Mapping[str, str]
     names: Mapping[str, str]
     distributions: tuple[str, ...]
+    brings: Mapping[str, Any]
     idle: tuple[str, ...]
     most_batch: int | None
 
@@ -70,6 +76,7 @@ class Parts:
             choices=choices,
             names=names,
             distributions=tuple(d for d in distributions if d),
+            brings=registry.defaults_of(options.aggregator),
             idle=tuning.idle(choices["aggregator"]),
             most_batch=_most_gathered(options) if tuning.finds_out else None,
         )

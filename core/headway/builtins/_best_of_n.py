@@ -8,8 +8,9 @@ measured is committed.  What a search does better than this, it owes to building
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import ClassVar
 
 import attrs
 
@@ -41,9 +42,9 @@ class BestOfN:
     deterministic the best of many means is optimistic: the run's final score, on fresh draws, is
     the one to believe.
 
-    Its memory is ``{"seed": state}`` from the first commit on.  A sample does not age, so the
-    staleness policy for it is ``full``; the others discard it once more than ``alpha`` samples were
-    committed after it began.
+    Its memory is ``{"seed": state}`` from the first commit on.  A sample does not age, so it brings the
+    staleness policy ``full``; the others discard it once more than ``alpha`` samples were committed
+    after it began.  Whether a sample helps its own task is nothing that it asks.
 
     Args:
         batch: How many samples make a step worth while.
@@ -53,6 +54,8 @@ class BestOfN:
     Raises:
         OptionError: a count is no whole number or out of its range.
     """
+
+    defaults: ClassVar[Mapping[str, Json]] = {"policy": "full", "self_verify": False}
 
     batch: int = 1
     max_steps: int = 3

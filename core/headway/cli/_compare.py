@@ -24,7 +24,7 @@ from headway.cli._arguments import add_shared
 from headway.cli._flags import add_flags, flag_of, read_seeds, read_words, read_workers
 from headway.cli._output import SIGNALLED, answer, claim
 from headway.cli._settings import Settings, gather
-from headway.cli._targets import make_domain, observer, registered, with_parts
+from headway.cli._targets import defaults_of, make_domain, observer, registered, with_parts
 from headway.comparing import (
     CONTROLS,
     EQUAL,
@@ -166,6 +166,7 @@ def _study(args: argparse.Namespace) -> _Study:
             name=settings.name,
             settings=settings.domain,
             shown=flag_of,
+            brings=partial(defaults_of, registry=registry),
         )
         runner = Runner(
             make=make,

@@ -9,22 +9,23 @@ import signal
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 import attrs
 
 from headway._notes import uncharged
-from headway._prepare import Prepared, prepare
+from headway._prepare import Prepared, choose_options, prepare
 from headway._words import why_failed
 from headway.cli._ending import Ending
 from headway.cli._flags import flag_of
 from headway.cli._output import SIGNALLED, answer, claim
 from headway.cli._progress import LiveTable, PlainLines, opening_text, progress
 from headway.cli._settings import Settings
-from headway.cli._targets import make_domain, observer, registered, with_parts
+from headway.cli._targets import defaults_of, make_domain, observer, registered, with_parts
 from headway.drivers import Interrupt
-from headway.options import RunOptions, make_options
+from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
 from headway.run import durable, finish, working_in
@@ -105,7 +106,8 @@ def make_study(settings: Settings, *, out: str | None, run_dir: str | None) -> S
     with settings.naming_domain():
         domain = make_domain(settings.name, settings.domain, registry)
     with settings.naming(), working_in(run_dir) as directory:
-        named = make_options({**durable(run_dir), **settings.options}, domain.defaults)
+        given = {**durable(run_dir), **settings.options}
+        named = choose_options(given, domain, partial(defaults_of, registry=registry))
         options = with_parts(named, registry)
         display = progress(sys.stderr, options)
         recipe = Recipe(

@@ -179,6 +179,19 @@ def with_parts(options: RunOptions, registry: Registry) -> RunOptions:
     return attrs.evolve(options, **made)
 
 
+def defaults_of(spec: object, registry: Registry) -> Mapping[str, Any]:
+    """
+    The options of a run that an aggregator brings, also one that is named by where it is written.
+
+    Raises:
+        UsageError: it cannot be had.
+        PluginError: it can't be loaded, or what it brings is no mapping.
+    """
+    if isinstance(spec, str) and in_a_file(spec):
+        return registry.defaults_of(load(spec))
+    return registry.defaults_of(spec)
+
+
 def observer(spec: str) -> Any:
     """
     An observer's name, or what ``FILE.py:ATTRIBUTE`` stands for; a function is one already.

@@ -6,16 +6,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, get_args
 
 import attrs
 
 from headway._checks import check_choice, check_count, check_number
+from headway._prepare import choose_options
 from headway.comparing._trial import Axis
 from headway.contracts import Domain
 from headway.errors import OptionError
-from headway.options import MODES, RunOptions, make_options
+from headway.options import MODES, RunOptions
+from headway.registry import Registry
 
 EQUAL: Mapping[Axis, str] = MappingProxyType(
     {"rollouts": "max_rollouts", "calls": "max_calls", "seconds": "max_seconds"}
@@ -126,6 +129,7 @@ def make_plan(
     name: str | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
     shown: Callable[[str], str] = str,
+    brings: Callable[[object], Mapping[str, Any]] | None = None,
 ) -> Plan:
     """
     Plan a comparison.
@@ -146,9 +150,12 @@ def make_plan(
         name: The domain's name, when it is to be called otherwise.
         settings: The options that the domain was made with.
         shown: How to write an option's name in an error.
+        brings: As ``Registry.defaults_of``, which says what an aggregator brings; by default of all
+            that is installed.
 
     Raises:
         OptionError: a value cannot be used, or the budget that is to be equal is not bounded.
+        PluginError: an aggregator can't be loaded, or its ``defaults`` can't be used.
     """
     for mode in modes:
         check_choice("modes", mode, MODES)
@@ -158,9 +165,10 @@ def make_plan(
     _check_lists(modes=modes, seeds=seeds, against=against, workers=workers)
     axis: Axis = next(known for known in EQUAL if known == equal)
     shared = _shared(given)
-    sizes = workers or (make_options({**shared, "mode": modes[0]}, domain.defaults).n_workers,)
+    choose = _chooser(domain, brings or Registry.discover().defaults_of)
+    sizes = workers or (choose({**shared, "mode": modes[0]}).n_workers,)
     arms = [
-        _arm(arm, {**shared, "n_workers": count}, domain)
+        _arm(arm, {**shared, "n_workers": count}, domain, choose)
         for count in sizes
         for arm in (*modes, *against)
     ]
@@ -178,6 +186,12 @@ def make_plan(
         target=_target(domain, given),
         settings=settings,
     )
+
+
+def _chooser(
+    domain: Domain, brings: Callable[[object], Mapping[str, Any]]
+) -> Callable[[Mapping[str, Any]], RunOptions]:
+    return partial(choose_options, domain=domain, brings=brings)
 
 
 def _with_scores(arm: Arm, wanted: bool | None) -> Arm:
@@ -201,18 +215,23 @@ def _target(domain: Domain, given: Mapping[str, Any]) -> float | None:
     return target
 
 
-def _arm(name: str, given: Mapping[str, Any], domain: Domain) -> Arm:
+def _arm(
+    name: str,
+    given: Mapping[str, Any],
+    domain: Domain,
+    choose: Callable[[Mapping[str, Any]], RunOptions],
+) -> Arm:
     if name in MODES:
-        return Arm(name=name, options=make_options({**given, "mode": name}, domain.defaults))
+        return Arm(name=name, options=choose({**given, "mode": name}))
     driver = given.get("driver", domain.defaults.get("driver"))
     # No control is made to wait at a barrier, unless the driver can't do without.
     free = {**given, "mode": "sync" if driver == "serial" else "async"}
     if name == "chains":
-        options = make_options(free, domain.defaults)
+        options = choose(free)
         return Arm(name=name, options=options, parts=options.n_workers)
     # A sample does not age, and whether it helps its own task is nothing that the control asks.
     own = {"aggregator": "best-of-n", "policy": "full", "self_verify": False}
-    return Arm(name=name, options=make_options({**free, **own}, domain.defaults))
+    return Arm(name=name, options=choose({**free, **own}))
 
 
 def _check_lists(**lists: Sequence[object]) -> None:

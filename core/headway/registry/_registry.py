@@ -9,13 +9,13 @@ A name that two distributions offer is never settled by who came first.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 
-from headway.errors import UsageError
+from headway.errors import ContractError, UsageError, shown
 from headway.registry._events import EventHooks
 from headway.registry._kinds import check_kind, check_part
-from headway.registry._parts import options_of, part, refuse_options
+from headway.registry._parts import options_of, part, refuse_options, target
 from headway.registry._values import (
     Choice,
     Offer,
@@ -163,6 +163,29 @@ class Registry:
         """
         check_kind(kind)
         return options_of(self._offer(kind, spec)) if isinstance(spec, str) else ()
+
+    def defaults_of(self, spec: object) -> Mapping[str, Any]:
+        """
+        The options of a run that an aggregator brings, as its ``defaults`` say.
+
+        Args:
+            spec: As for ``create``; also a class or a function that makes an aggregator.
+
+        Raises:
+            UnknownNameError: nobody offers the name.
+            PluginLoadError: the part cannot be loaded.
+            PluginConflictError: two distributions offer the name.
+            ContractError: its ``defaults`` are no mapping.
+        """
+        found = target(self._offer("aggregator", spec)) if isinstance(spec, str) else spec
+        defaults: Any = getattr(found, "defaults", {})
+        if not isinstance(defaults, Mapping):
+            who = self.describe("aggregator", spec)
+            raise ContractError(
+                f"the aggregator {who} has defaults={shown(defaults)}; it must be a mapping from "
+                "options of a run to values"
+            )
+        return cast("Mapping[str, Any]", defaults)
 
     def describe(self, kind: str, spec: object) -> Choice:
         """
