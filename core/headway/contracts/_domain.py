@@ -107,6 +107,15 @@ class Domain(ABC):
         """
         return ()
 
+    def describe(self, state: Json) -> Mapping[str, float]:
+        """
+        What kind of solution a state is, apart from how good it is: names and numbers from 0 to 1.
+
+        An optimizer that keeps different solutions tells them apart by these: MAP-Elites makes a grid
+        of them.  Quick and pure; all states have the same names.  The default describes nothing.
+        """
+        return {}
+
     def contract_breaking(self, diff: Json) -> bool:
         """
         Whether a change breaks what other parts of the artifact rely on.

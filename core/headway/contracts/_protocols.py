@@ -8,7 +8,7 @@ clock and never see the mode.  The machine calls them from one thread at a time.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import attrs
@@ -34,6 +34,11 @@ def _no_removals() -> tuple[Removal, ...]:
     return ()
 
 
+def _no_description(artifact: Artifact) -> Mapping[str, float]:
+    del artifact
+    return {}
+
+
 @attrs.frozen(kw_only=True)
 class StepContext:
     """
@@ -53,6 +58,8 @@ class StepContext:
         reward_range: The lowest and the highest reward that is valid.
         stable: The promoted version; None when it is not known.
         removals: ``removals()`` gives changes that each take one part out of the head.
+        describe: ``describe(artifact)`` says by names and numbers from 0 to 1 what kind of solution an
+            artifact is; empty when the domain describes nothing.
     """
 
     head: Snapshot
@@ -68,6 +75,7 @@ class StepContext:
     reward_range: tuple[float, float] = (0.0, 1.0)
     stable: Snapshot | None = None
     removals: Callable[[], tuple[Removal, ...]] = _no_removals
+    describe: Callable[[Artifact], Mapping[str, float]] = _no_description
 
     def apply(self, *diffs: Json, onto: Artifact | None = None) -> Artifact:
         """
@@ -99,6 +107,10 @@ class Aggregator(Protocol):
     starts: so many of its steps may be open at once, each with cards of its own.  When one of them
     commits or changes the memory, the others are abandoned and their cards judged anew.  Steps of
     one aggregator are still called from one thread at a time.
+
+    An aggregator may also have ``defaults``, options of a run that suit it, used where the caller
+    gives none; they stand before the domain's.  A class has them on the class, since they are read
+    before it is made.  How long a run lasts, its seed, its mode and its driver are not for it to say.
 
     Attributes:
         batch: How many new cards make a step worth while.

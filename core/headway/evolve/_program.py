@@ -254,6 +254,13 @@ class Program(Domain):
         """
         return tuple(self._optional("removals")(state))
 
+    def describe(self, state: Json) -> Mapping[str, float]:
+        """
+        The strategy's ``describe``.
+        """
+        found: Mapping[str, float] = self._optional("describe")(state)
+        return found
+
     def render(self, state: Json) -> Mapping[str, str]:
         """
         The strategy's ``files``.

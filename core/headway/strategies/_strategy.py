@@ -75,6 +75,12 @@ class Strategy(ABC):
         """
         return ()
 
+    def describe(self, state: Json) -> Mapping[str, float]:
+        """
+        What kind of solution a state is, by names and numbers from 0 to 1; by default nothing.
+        """
+        return {}
+
     def contract_breaking(self, diff: Json) -> bool:
         """
         Whether a change breaks what other parts rely on.

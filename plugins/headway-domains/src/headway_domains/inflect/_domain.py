@@ -182,6 +182,16 @@ class Inflect(SlowDomain):
             for suffix in sorted(state[family])
         ]
 
+    def describe(self, state: Json) -> Mapping[str, float]:
+        """
+        How many rules there are (``rules``), and how long their suffixes are (``length``).
+
+        Both rise from 0 towards 1; half of that is 30 rules, and 2 letters in the mean.
+        """
+        suffixes = [suffix for rules in state.values() for suffix in rules]
+        letters = sum(map(len, suffixes)) / max(1, len(suffixes))
+        return {"rules": len(suffixes) / (len(suffixes) + 30), "length": letters / (letters + 2)}
+
     def rebase(self, diff: Json, state: Json) -> Json | None:
         """
         The same edit, by rule and not by file; None when the newer library already has it.

@@ -8,6 +8,7 @@ domain to see at once whether a change of the engine broke something.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -151,6 +152,17 @@ class Router(SlowDomain):
         Each keyword struck out, in alphabetical order.
         """
         return [{keyword: None} for keyword in sorted(state)]
+
+    def describe(self, state: Json) -> Mapping[str, float]:
+        """
+        How many keywords there are (``keywords``), and how many of them have the commonest label
+        (``commonest``).
+
+        The first rises from 0 towards 1; half of that is 20 keywords.  The second is a share.
+        """
+        labels = Counter(state.values())
+        commonest = max(labels.values(), default=0) / max(1, len(state))
+        return {"keywords": len(state) / (len(state) + 20), "commonest": commonest}
 
     def rebase(self, diff: Json, state: Json) -> Json | None:
         """
