@@ -4,9 +4,8 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -29,8 +28,8 @@ from headway.contracts import (
     Request,
     Step,
     StepContext,
-    canonical_json,
 )
+from headway.contracts._memories import memory_copy
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -105,7 +104,7 @@ class StepHost:
         """
         return StepContext(
             head=start.head,
-            memory=_copied(start.memory),
+            memory=memory_copy(start.memory),
             held_out=self.config.held_out,
             deterministic=start.deterministic,
             quiet=start.quiet,
@@ -117,6 +116,7 @@ class StepHost:
             reward_range=self.domain.reward_range,
             stable=start.stable,
             removals=partial(self.removals, start.head.artifact),
+            describe=self.describe,
         )
 
     def combine(self, artifact: Artifact, *diffs: Json) -> Artifact:
@@ -124,13 +124,30 @@ class StepHost:
         An artifact with diffs applied one after the other.
         """
         value = artifact.value
-        try:
+        with self._asking_domain():
             for diff in diffs:
                 value = self.domain.apply(value, diff)
+        return Artifact(value)
+
+    def describe(self, artifact: Artifact) -> Mapping[str, float]:
+        """
+        What kind of solution the domain says that an artifact is.
+        """
+        with self._asking_domain():
+            found = self.domain.describe(artifact.value)
+            for name, number in found.items():
+                if not 0 <= number <= 1:
+                    message = f"describe() says {name}={number!r}; it must say numbers from 0 to 1"
+                    raise ContractError(message)
+        return found
+
+    @contextmanager
+    def _asking_domain(self) -> Generator[None]:
+        try:
+            yield
         except (Exception, SystemExit) as error:
             self._of_domain = error  # else it would be taken for the aggregator's
             raise
-        return Artifact(value)
 
     def removals(self, artifact: Artifact) -> tuple[Removal, ...]:
         """
@@ -150,22 +167,11 @@ class StepHost:
                 generator.close()
 
 
-def _copied(memory: Json) -> Json:
-    """
-    A copy as it would come back from a file, so that nobody can change what the machine keeps.
-
-    Raises:
-        TypeError: it is not made of JSON types.
-        ValueError: it holds NaN or an infinity.
-    """
-    return memory if memory is None else json.loads(canonical_json(memory))
-
-
 def _with_plain_memory(step: Step) -> Step:
     """
     The same step, whose returned memory is a copy made of JSON values.
     """
-    return _copied((yield from step))
+    return memory_copy((yield from step))
 
 
 def _settled(request: Any) -> Request:
@@ -174,7 +180,7 @@ def _settled(request: Any) -> Request:
 
     Raises:
         ContractError: it is no request.
-        TypeError: a candidate or the memory is not made of JSON types.
+        TypeError: a candidate is not made of JSON types, or the memory of them and of artifacts.
         ValueError: a candidate or the memory holds NaN or an infinity.
     """
     if isinstance(request, Measure):
@@ -188,7 +194,7 @@ def _settled(request: Any) -> Request:
     if isinstance(request, Commit):
         assert request.candidate.digest
         kept = request.memory is KEEP
-        return request if kept else attrs.evolve(request, memory=_copied(request.memory))
+        return request if kept else attrs.evolve(request, memory=memory_copy(request.memory))
     if isinstance(request, Consume | Carry | Promote):
         return request
     message = f"a step yielded {request!r}, which is no request"

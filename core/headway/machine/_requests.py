@@ -24,8 +24,8 @@ from headway.contracts import (
     Request,
     Snapshot,
     SweepOutcome,
-    canonical_json,
 )
+from headway.contracts._memories import memory_text
 from headway.machine._calls import CommitCall, PromoteCall
 from headway.machine._instructions import Run
 from headway.machine._measuring import FINAL_DRAW
@@ -228,7 +228,7 @@ class Requests:
 
     def _changes(self, memory: Json) -> bool:
         # Not ==, to which 1, 1.0 and True are the same.
-        return canonical_json(memory) != canonical_json(self.state.memory)
+        return memory_text(memory) != memory_text(self.state.memory)
 
     def _remember(self, sweep: OpenSweep, memory: Json) -> None:
         if len(self.sweeps.open) > 1 and self._changes(memory):
