@@ -12,6 +12,9 @@ from types import MappingProxyType
 
 FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
+        ("aggregator", "annealing"): "headway-annealing",
+        ("aggregator", "islands"): "headway-islands",
+        ("aggregator", "pareto"): "headway-pareto",
         ("domain", "inflect"): "headway-domains",
         ("domain", "router"): "headway-domains",
         ("ledger", "git"): "headway-git",
