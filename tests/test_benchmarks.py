@@ -197,6 +197,22 @@ def test_script(script, tmp_path):
     assert 0 < len(json.loads(found.read_text())) <= len(rows)
 
 
+def test_optimizers(tmp_path):
+    """Every run is told as it ends, each optimizer is compared with the control, and all is kept."""
+    pytest.importorskip("headway_pareto", reason="needs headway-pareto")
+    found = tmp_path / "found.json"
+    options = ["--seeds", "2", "--rollouts", "8", "--only", "pareto", "--processes", "1"]
+    command = [sys.executable, BENCHMARKS / "optimizers.py", *options, "--json", str(found)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    kept = json.loads(found.read_text())
+    arms = ["best-of-n, 8 workers", "pareto, 8 workers"]
+
+    assert "" == done.stderr
+    assert 4 == done.stdout.count("8 rollouts")
+    assert [(arms[1], arms[0])] == list({(d["arm"], d["against"]) for d in kept["differences"]})
+    assert arms * 2 == [trial["arm"] for trial in kept["trials"]]
+
+
 @pytest.mark.skipif(
     not peers.interpreter(peers.FOLDER).exists(),
     reason="needs the peers' environment: python benchmarks/make_peers.py",

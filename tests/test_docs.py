@@ -92,6 +92,8 @@ def skip_without_what_it_needs(code: str) -> None:
         pytest.importorskip("headway_domains", reason="the example needs headway-domains")
     if "matplotlib" in code:
         pytest.importorskip("matplotlib", reason="the example needs matplotlib")
+    if "headway_pareto" in code:
+        pytest.importorskip("headway_pareto", reason="the example needs headway-pareto")
     if "headway_git" in code:
         pytest.importorskip("headway_git", reason="the example needs headway-git")
         if not shutil.which("git") and "git" not in os.environ.get("HEADWAY_REQUIRE", ""):
