@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from headway import Registry, run
+from headway import Registry, evolve, run
 from headway._prepare import choose_options
 from headway._prepare._choosing import NOT_FOR_AGGREGATORS
 from headway.builtins._best_of_n import BestOfN
@@ -186,3 +186,21 @@ def test_arms_of_a_comparison_have_what_their_aggregator_brings():
     )
 
     assert ["full", "full"] == [arm.options.policy for arm in plan.arms]
+
+
+def test_evolve_takes_them_too():
+    """
+    They stand before the defaults that it has of its own.
+    """
+    seen = []
+    evolve(
+        [{"id": f"t{n}"} for n in range(20)],
+        lambda task, output: 0.5,
+        run=lambda rendered, task: "",
+        propose=lambda rendered, task, output, reward: None,
+        aggregator=Asking(),
+        rounds=1,
+        observers=[lambda n: seen.append(n) if isinstance(n, RunStarted) else None],
+    )
+
+    assert seen[0].choices["staleness policy"].startswith("full ")
