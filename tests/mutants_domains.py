@@ -175,6 +175,24 @@ class RemovesNothing(Small):
         return [{key: value} for key, value in state.items()]
 
 
+class Counts(Small):
+    """
+    Describes a state by a number that may be anything.
+    """
+
+    def describe(self, state):
+        return {"size": len(state)}
+
+
+class DescribesSome(Small):
+    """
+    Has another name for every kind of state.
+    """
+
+    def describe(self, state):
+        return dict.fromkeys(map(str, state.values()), 0.5)
+
+
 class Misspells(Small):
     """
     Has a default that no run knows.

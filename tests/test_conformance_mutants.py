@@ -38,6 +38,8 @@ from mutants_decisions import (
 )
 from mutants_domains import (
     ClaimsTooMuch,
+    Counts,
+    DescribesSome,
     DrawsTasks,
     Generous,
     GlobalChance,
@@ -210,6 +212,8 @@ FOUND = {
         (Strays, "files_can_be_written", "../state.txt", "relative paths"),
         (RebasesToNothing, "what_is_said_of_a_change_can_be_used", "apply(", "every diff"),
         (RemovesNothing, "removals_apply", "leaves the state", "what there is to take out"),
+        (Counts, "states_are_described_by_numbers", "'size': ", "numbers from 0 to 1"),
+        (DescribesSome, "states_are_described_by_numbers", "of the first state", "the same names"),
         (Misspells, "options_and_defaults_are_known", "max_rolouts", "options of headway.run"),
         (OtherTwin, "its_twin_under_a_virtual_clock_answers_alike", "virtual", "keep nothing"),
         (Mutates, "it_can_be_run", "apply of the domain 'toy' changed", "mend the first one"),

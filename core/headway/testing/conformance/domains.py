@@ -276,6 +276,31 @@ class DomainContract(Contract):
                 do="offer only what there is to take out of that state",
             )
 
+    def test_states_are_described_by_numbers(self, make: Make) -> None:
+        """
+        From 0 to 1, under the same names for each state, and the same again at the next call.
+        """
+        domain = make()
+        tries = walk(domain, self.tries)
+        first = mapping(plainly(domain, "describe", tries[0].state), "describe")
+        for state in (tries[0].state, *(tried.after for tried in tries)):
+            found = mapping(plainly(domain, "describe", state), "describe")
+            again = mapping(plainly(domain, "describe", state), "describe")
+            insist(
+                found == again and sorted(found) == sorted(first),
+                f"describe({shown(state)}) gave {shown(found)}, then {shown(again)}, and"
+                f" {shown(first)} of the first state",
+                do="work it out from the state alone, under the same names for every state",
+            )
+            insist(
+                all(
+                    isinstance(number, int | float) and 0 <= number <= 1
+                    for number in found.values()
+                ),
+                f"describe({shown(state)}) gave {shown(found)}",
+                do="give numbers from 0 to 1",
+            )
+
     def test_files_can_be_written(self, make: Make, tmp_path: Path) -> None:
         """
         Texts under names that every platform reads alike, the same again at the next call.
