@@ -31,6 +31,7 @@ from headway.contracts import (
     Work,
     canonical_json,
 )
+from headway.contracts._memories import memory_text
 from headway.errors import shown
 from headway.machine import Done, Event, Instruction, MeasureCall, Resume, StepStart
 from headway.testing._comparing import compared
@@ -100,7 +101,7 @@ class Selection:
         """
         The arguments, to be compared with what they are later.
         """
-        return canonical_json([self.head.artifact.value, self.memory])
+        return memory_text([self.head.artifact.value, self.memory])
 
 
 class StandIn:
@@ -402,15 +403,16 @@ def plain(memory: Json) -> str:
     A memory's spelling.
 
     Raises:
-        AssertionError: it is no JSON value.
+        AssertionError: it is no JSON value with artifacts in it.
     """
     try:
-        return canonical_json(memory)
+        return memory_text(memory)
     except (TypeError, ValueError) as error:
         insist(
             False,
             f"the memory {shown(memory)} is no JSON value: {error}",
-            do="keep numbers, texts, booleans, None, lists and dicts with texts for keys; no NaN",
+            do="keep numbers, texts, booleans, None, artifacts, lists and dicts with texts for keys;"
+            " no NaN",
         )
         raise
 

@@ -4,7 +4,6 @@ What every aggregator must do.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -19,6 +18,7 @@ from headway.contracts import (
     Domain,
     canonical_json,
 )
+from headway.contracts._memories import memory_copy, memory_text
 from headway.errors import HeadwayError, OptionError, shown
 from headway.testing._playing import ScriptError
 from headway.testing._rehearsal import Rehearsal, Rehearsed
@@ -196,7 +196,7 @@ class AggregatorContract(Contract):
             watched: dict[str, Callable[[], str]] = {
                 "cards": partial(cards_spelled, case.start.cards),
                 "context.head": partial(canonical_json, context.head.artifact.value),
-                "context.memory": partial(canonical_json, context.memory),
+                "context.memory": partial(memory_text, context.memory),
             }
             before = {name: spell() for name, spell in watched.items()}
             corpus.walk(make(), case, context=context)
@@ -250,7 +250,8 @@ class AggregatorContract(Contract):
             memory = corpus.walk(make(), case).memory
             if memory is KEEP:
                 continue
-            back = json.loads(plain(memory))
+            plain(memory)  # says what is wrong with it
+            back = memory_copy(memory)
             insist(
                 back == listed(memory),
                 f"the memory {shown(memory)} comes back from a file as {shown(back)}",
