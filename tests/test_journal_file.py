@@ -5,6 +5,8 @@ The journal on disk: what is read is what was written, and what was acknowledged
 import random
 import sqlite3
 import threading
+from functools import partial
+from zlib import crc32
 
 import pytest
 
@@ -169,6 +171,29 @@ def test_an_altered_event_is_named(path, rows, event):
 
 
 @pytest.mark.parametrize(
+    "row",
+    [
+        '["Z",1.0,5,null,[],"w"]',
+        '[{"$":"Fault","where":"a","type":"b","message":"c"},[],"w"]',
+        '[{},[],"w"]',
+    ],
+)
+def test_an_event_of_an_unknown_kind_is_named(path, rows, row):
+    """As a later version may write one into a run that an earlier one began."""
+    written(path, rows[:1])
+
+    def add(connection):
+        before = int(text_of(connection, 0)[:8], 16)
+        line = f"{crc32(row.encode(), before):08x} {row}"
+        connection.execute("INSERT INTO journal VALUES (1, 1, ?)", (line,))
+
+    changed(path, add)
+
+    with pytest.raises(LedgerCorrupt, match=r"event 1 is damaged.*no kind that this version knows"):
+        list(opened(path).rows())
+
+
+@pytest.mark.parametrize(
     ("change", "event"),
     [
         ("DELETE FROM journal WHERE first = 1", 1),
@@ -203,6 +228,23 @@ def test_a_file_that_cannot_be_written_ends_it(path, rows):
         journal.append(big, (), "")
     with pytest.raises(LedgerError, match="no space left"):
         journal.close()
+
+    assert [] == list(opened(path).rows())
+
+
+def test_where_the_system_has_no_thread_that_is_the_error(path, monkeypatch):
+    """It comes to whoever appends, settles and closes, and nothing hangs."""
+    journal = opened(path)
+    journal.begin({})
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    append = partial(journal.append, Tick(0.0), (), "")
+    for use in (append, append, journal.settle, journal.close):
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            use()
 
     assert [] == list(opened(path).rows())
 

@@ -86,9 +86,13 @@ def test_what_cannot_be_kept_is_refused(memory, error, told):
 
 def test_a_text_that_reads_like_an_artifact_is_a_text():
     """
-    Only a key stands for one.
+    Only a key stands for one, and none that merely ends like it.
     """
-    memory = {"said": '{"$artifact":"0"}', "other": ["$artifact"]}
+    memory = {
+        "said": '{"$artifact":"0"}',
+        "other": ["$artifact"],
+        '"$artifact': {'\\"$artifact': 1},
+    }
 
     assert memory == memory_copy(memory)
 

@@ -41,7 +41,8 @@ def memory_text(memory: Json, held: dict[str, Artifact] | None = None) -> str:
 
     encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, default=name)
     text = encoder.encode(memory)
-    if text.count(_IN_TEXT) != named:
+    # A key that only ends like that has a backslash before its quotation mark.
+    if text.count(_IN_TEXT) - text.count("\\" + _IN_TEXT) != named:
         message = f"a memory has the key {_MARK!r}, which stands for artifacts; call it otherwise"
         raise TypeError(message)
     return text

@@ -335,8 +335,9 @@ class JournalFile:
         try:
             writer.start()
         except RuntimeError as error:  # the system has no thread for it
-            self._broken = error
-            self._settled.notify_all()
+            with self._lock:
+                self._broken = error
+                self._settled.notify_all()
             raise
         self._writer = writer
 

@@ -23,6 +23,7 @@ from zlib import crc32
 
 from headway.codec import Decoder, Encoder, encode, is_plain
 from headway.contracts import NO_USAGE, Json, Outcome, Proposal
+from headway.errors import shown
 from headway.journal._rows import Row
 from headway.machine import PLAIN, CallValue, Done, Event, Tick
 
@@ -218,5 +219,7 @@ def _event(written: list[Json], decode: Decoder) -> Event:
         return Done(now, call, decode(value), decode(usage))
     if written[0] == "T":
         return Tick(written[1])
-    event: Event = decode(written[0])
+    event = decode(written[0])
+    if not isinstance(event, Event):
+        raise Damaged(f"it is of no kind that this version knows: {shown(event)}")
     return event
