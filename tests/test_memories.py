@@ -97,6 +97,51 @@ def test_a_text_that_reads_like_an_artifact_is_a_text():
     assert memory == memory_copy(memory)
 
 
+class Chain:
+    """
+    Remembers each step in front of all that it remembers, so that it nests ever deeper.
+    """
+
+    batch = 1
+
+    def step(self, cards, context):
+        yield Measure((context.head,), context.held_out[:1])
+        memory = context.memory
+        for number in range(60):
+            memory = [number, memory]
+        return memory
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_memory_that_nests_ever_deeper_is_its_steps_fault(tmp_path, kept):
+    """
+    Long before the journal or the result can't hold it: what the run came to is there.
+    """
+    given = {"run_dir": tmp_path / "r"} if kept else {}
+    result = run(ToyDomain(), aggregator=Chain(), driver="simulated", max_rollouts=30, **given)
+    told = {(f.fault.where, f.fault.message) for f in result.failures}
+
+    assert {("aggregator", "a memory is nested more than 100 deep")} == told
+    assert 59 == result.memory[0]
+
+
+@pytest.mark.parametrize(("depth", "refused"), [(100, False), (101, True)])
+@pytest.mark.parametrize("wrap", [lambda m: [m], lambda m: {"m": m}, lambda m: (m,)])
+def test_how_deep_a_memory_may_be_nested(depth, refused, wrap):
+    """
+    As deep as what a call gives.
+    """
+    memory = 1
+    for _ in range(depth):
+        memory = wrap(memory)
+
+    if refused:
+        with pytest.raises(ValueError, match="a memory is nested more than 100 deep"):
+            memory_copy(memory)
+    else:
+        assert memory_text(memory) == memory_text(memory_copy(memory))
+
+
 @pytest.mark.parametrize(("mode", "driver"), [("sync", "serial"), ("async", "threads")])
 def test_an_optimizer_may_keep_artifacts_under_every_driver(mode, driver):
     """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 
+from headway.contracts._depth import DEEPEST, check_depth
 from headway.contracts._values import Artifact, Json
 
 _MARK = "$artifact"
@@ -56,12 +57,14 @@ def memory_copy(memory: Json) -> Json:
 
     Raises:
         TypeError: it is made of something else, or has a key that stands for artifacts.
-        ValueError: it holds NaN or an infinity.
+        ValueError: it holds NaN or an infinity, or is nested too deep.
     """
     if memory is None:
         return None
     held: dict[str, Artifact] = {}
     text = memory_text(memory, held)
+    if text.count("[") + text.count("{") > DEEPEST:  # most have not that many in all
+        check_depth(memory, "a memory")
     if not held:
         return json.loads(text)
 

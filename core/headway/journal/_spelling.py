@@ -23,6 +23,7 @@ from zlib import crc32
 
 from headway.codec import Decoder, Encoder, encode, is_plain
 from headway.contracts import NO_USAGE, Json, Outcome, Proposal
+from headway.contracts._depth import check_depth
 from headway.errors import shown
 from headway.journal._rows import Row
 from headway.machine import PLAIN, CallValue, Done, Event, Tick
@@ -54,29 +55,6 @@ def spell(value: Any, encode: Encoder = encode) -> str:
     return _spell(value if is_plain(value) else encode(value))
 
 
-DEEPEST = 100
-"""How deep a call's value may be nested: reading it again must not depend on whose stack that is on."""
-
-
-def _check_depth(value: Any) -> None:
-    """
-    Raises:
-        ValueError: a value is nested too deep.
-    """
-    level: list[Any] = [value]
-    for _ in range(DEEPEST + 1):
-        inner: list[Any] = []
-        for item in level:
-            if isinstance(item, dict):
-                inner += cast("dict[str, Any]", item).values()
-            elif isinstance(item, list | tuple):
-                inner += cast("list[Any]", item)
-        if not inner:
-            return
-        level = inner
-    raise ValueError(f"it is nested more than {DEEPEST} deep")
-
-
 def spell_value(value: CallValue) -> str | None:
     """
     What a call gave, as JSON text, before anybody changes it in place.
@@ -91,12 +69,12 @@ def spell_value(value: CallValue) -> str | None:
     if type(value) is Outcome:
         if type(value.output) in _UNCHANGING:
             return None
-        _check_depth(value.output)
+        check_depth(value.output, "it")
         return _outcome(value)
     if value is None or (type(value) is float and value - value == 0):
         return None
     if type(value) is Proposal:
-        _check_depth(value.diff)
+        check_depth(value.diff, "it")
     text = spell(value)
     return text if type(value) is Proposal else None
 

@@ -28,6 +28,7 @@ from headway.contracts import (
     Work,
     canonical_json,
 )
+from headway.contracts._depth import check_depth
 from headway.errors import ReplayDivergence
 from headway.keyed import keyed_rng
 
@@ -157,6 +158,7 @@ class PluginLookups:
             self._refuse("aggregator", f"select returned {work!r}, not Work")
         try:
             canonical_json([work.payload, work.parent and work.parent.digest])
+            check_depth(work.payload, "the payload")
             _check_keys(work.payload)
         except (TypeError, ValueError, RecursionError) as error:
             self._refuse(
