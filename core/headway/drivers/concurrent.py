@@ -170,6 +170,8 @@ class ConcurrentRun:
         return due
 
     def _wait_for_observers(self) -> None:
+        if not self._teller.idle:
+            self.engine.settle_journal(urgent=True)  # now the run does wait for them
         machine, now = self.engine.machine, self.now()
         since = now if machine.halted_at is None else min(now, machine.halted_at)
         ends = max(since + machine.config.shutdown_grace, now + LINGER)
