@@ -113,6 +113,10 @@ def test_an_unknown_aggregator_is_named_as_ever():
     ("part", "told"),
     [
         (bringing(polcy="full"), "Bringing, its defaults: polcy='full'.*Did you mean 'policy'"),
+        (
+            type("Odd", (Idle,), {"defaults": {1: 2}}),
+            "Odd, its defaults: 1=2: There is no such option",
+        ),
         (bringing(alpha=-1), "Bringing, its defaults: alpha=-1: Give a whole number"),
         (type("Listed", (Idle,), {"defaults": ["full"]}), r"Listed.*defaults=\['full'\].*mapping"),
     ],

@@ -347,10 +347,11 @@ def check_names(given: Iterable[str], known: Iterable[str], what: str) -> None:
         OptionError: there is one.
     """
     choices = sorted(known)
-    for name in given:
+    for key in given:
+        name = str(key)  # the defaults of a plug-in may have any
         if name in choices:
             continue
         hint = suggestion(name, choices)
         listed = ", ".join(choices) or "none"
-        value = cast("Mapping[str, Any]", given)[name] if isinstance(given, Mapping) else None
+        value = cast("Mapping[str, Any]", given)[key] if isinstance(given, Mapping) else None
         raise OptionError(name, value, f"There is no such option.{hint} The {what}: {listed}.")
