@@ -13,10 +13,10 @@ import pytest
 
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.builtins.standard import StandardAggregator
-from headway.contracts import Artifact, Consume
+from headway.contracts import Artifact, Carry, Consume
 from headway.durations import Constant, Uniform
 from headway.errors import OptionError
-from headway.testing import Rehearsal, ScriptError, ToyDomain
+from headway.testing import AuditError, Rehearsal, ScriptError, ToyDomain, _schedules
 from headway.testing._faults import put_back
 from headway.testing.conformance.aggregators import small_domain
 
@@ -93,6 +93,47 @@ def test_a_crash_changes_nothing(race_rate):
     ends = {rehearsal.take_up(whole, crash) for crash in range(1, len(whole.journal.rows))}
 
     assert {whole.digest} == ends
+
+
+class FailsWhenQuiet:
+    """
+    Decides nothing while more may come, and raises where it must decide.
+    """
+
+    batch = 3
+
+    def __init__(self, *, carries):
+        self.carries = carries
+
+    def step(self, cards, context):
+        if context.quiet:
+            message = "too few"
+            raise ValueError(message)
+        if self.carries:
+            yield Carry(cards)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("carries", [False, True])
+def test_an_aggregator_that_fails_only_when_it_must_decide_ends(mode, carries):
+    """
+    It is told to decide again, so waiting and failing do not take turns for ever.
+    """
+    options = {"mode": mode, "max_rollouts": 5, "n_workers": 1}
+    found = rehearse(lambda: FailsWhenQuiet(carries=carries), options=options).simulate()
+
+    assert {("aggregator", "ValueError")} == {(f.where, f.type) for f, _ in found.faults}
+    assert len(found.journal.rows) < 100
+
+
+def test_a_run_that_does_not_end_is_given_up(monkeypatch):
+    """
+    Also where all of it happens within one moment.
+    """
+    monkeypatch.setattr(_schedules, "MOST_EVENTS", 10)
+
+    with pytest.raises(AuditError, match="does not end within 10 events"):
+        rehearse().simulate()
 
 
 # ---------------------------------------------------------------------------- scripts

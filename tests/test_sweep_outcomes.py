@@ -126,3 +126,13 @@ def test_an_oversized_card_reaches_no_sweep():
 
     assert [(0, "discarded", "oversized")] == hand.decisions
     assert [] == outcomes(hand)
+
+
+def test_an_unknown_reason_is_refused():
+    """
+    In words: what was given, what was probably meant, and what there is.
+    """
+    with pytest.raises(ValueError, match=r"^'duplicat' is no reason .*'duplicate'.*one of stale, "):
+        Consume([], "duplicat")
+    with pytest.raises(ValueError, match=r"^\['worse'\] is no reason "):
+        Consume([], ["worse"])

@@ -13,10 +13,10 @@ from typing import Final, TypeAlias, TypeVar, final
 
 import attrs
 from attrs.converters import optional
-from attrs.validators import ge, in_, instance_of
+from attrs.validators import ge, instance_of
 
 from headway.contracts._values import DISCARD_REASONS, Artifact, Card, Json, Snapshot
-from headway.errors import shown
+from headway.errors import shown, suggestion
 
 
 @final
@@ -44,6 +44,17 @@ def _is_artifact(found: object) -> Artifact:
         f"{shown(found)} is no candidate; give an Artifact, as context.apply makes, or a Snapshot"
     )
     raise TypeError(message)
+
+
+def _check_reason(instance: object, attribute: object, reason: object) -> None:
+    del instance, attribute
+    if reason not in DISCARD_REASONS:
+        hint = suggestion(reason, DISCARD_REASONS) if isinstance(reason, str) else ""
+        message = (
+            f"{shown(reason)} is no reason to discard a card.{hint} Give one of"
+            f" {', '.join(DISCARD_REASONS)}"
+        )
+        raise ValueError(message)
 
 
 def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:
@@ -200,7 +211,7 @@ class Consume:
     """
 
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
-    reason: str = attrs.field(default="worse", validator=in_(DISCARD_REASONS))
+    reason: str = attrs.field(default="worse", validator=_check_reason)
 
 
 @attrs.frozen

@@ -276,7 +276,9 @@ class Requests:
         if not sweep.retry:
             self.state.fault(fault)
             self.sweeps.close(sweep, "error")
-            self.sweeps.again = self.sweeps.retry = True
+            self.sweeps.retry = True
+            # A step that was told to decide is told so again; else the two could take turns for ever.
+            self.sweeps.again = not sweep.quiet
             return
         self.sweeps.discard_rest(sweep, "plugin_error")
         self.sweeps.close(sweep, "error")

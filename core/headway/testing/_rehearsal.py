@@ -41,7 +41,7 @@ from headway.registry import Registry
 from headway.testing._auditor import Auditor
 from headway.testing._faults import ContendedLedger, Faults, put_back
 from headway.testing._playing import PLAY, Script, ScriptError, Turns
-from headway.testing._schedules import Follow, look_over, to_the_end
+from headway.testing._schedules import Follow, look_over, most_events, to_the_end
 
 PATIENCE = 60.0
 """Seconds that a script may take to play, unless one says otherwise."""
@@ -251,6 +251,7 @@ class Rehearsal:
                 follow(event, out)
             calls = [instruction.call for instruction in out if isinstance(instruction, Run)]
             before = len(stage.journal.rows)
+            most_events(before)
             commits.extend((before, call) for call in calls if isinstance(call, CommitCall))
 
         if audited:
