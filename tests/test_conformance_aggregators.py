@@ -9,6 +9,9 @@ from headway.builtins._best_of_n import BestOfN
 from headway.builtins.standard import StandardAggregator
 from headway.testing.conformance import AggregatorContract
 
+FEWER = 60
+"""Schedules for all but ``standard``: three in each chunk, one of which has new objects throughout."""
+
 
 class TestStandard(AggregatorContract):
     @pytest.fixture
@@ -17,13 +20,16 @@ class TestStandard(AggregatorContract):
 
 
 class TestBestOfN(AggregatorContract):
+    interleavings = FEWER
+    scripted = 5
+
     @pytest.fixture
     def make(self):
         return BestOfN
 
 
 class TestFrontier(AggregatorContract):
-    interleavings = 100
+    interleavings = FEWER
     scripted = 5
 
     @pytest.fixture
@@ -37,7 +43,7 @@ class TestFrontier(AggregatorContract):
 
 class TestEvolutionStrategy(AggregatorContract):
     order_free = True
-    interleavings = 100
+    interleavings = FEWER
     scripted = 5
 
     @pytest.fixture
@@ -50,7 +56,7 @@ class TestEvolutionStrategy(AggregatorContract):
 
 
 class TestMapElites(AggregatorContract):
-    interleavings = 100
+    interleavings = FEWER
     scripted = 5
 
     @pytest.fixture

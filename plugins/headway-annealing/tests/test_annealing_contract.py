@@ -16,7 +16,7 @@ class TestAnnealing(AggregatorContract):
     """
 
     options = Annealing.defaults
-    interleavings = 200
+    interleavings = 100
 
     @pytest.fixture
     def make(self):

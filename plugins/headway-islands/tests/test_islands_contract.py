@@ -16,7 +16,7 @@ class TestIslands(AggregatorContract):
     """
 
     options = Islands.defaults
-    interleavings = 200
+    interleavings = 100
 
     @pytest.fixture
     def make(self):

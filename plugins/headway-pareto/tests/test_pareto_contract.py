@@ -16,7 +16,7 @@ class TestParetoFront(AggregatorContract):
     """
 
     options = ParetoFront.defaults
-    interleavings = 200
+    interleavings = 100
 
     @pytest.fixture
     def make(self):
