@@ -171,9 +171,13 @@ def test_one_that_a_file_defines_brings_its_defaults_too(tmp_path):
     Where the command line names it as ``FILE.py:ATTRIBUTE``.
     """
     file = tmp_path / "aggregator_with_wishes.py"
-    file.write_text("class Mine:\n    batch = 1\n    defaults = {'policy': 'full'}\n")
+    file.write_text(
+        "class Mine:\n    batch = 1\n    defaults = {'policy': 'full'}\n"
+        "def make():\n    return Mine()\n"
+    )
 
     assert {"policy": "full"} == defaults_of(f"{file}:Mine", Registry())
+    assert {"policy": "full"} == defaults_of(f"{file}:make", Registry())
     assert BestOfN.defaults == defaults_of("best-of-n", Registry())
 
 

@@ -335,3 +335,26 @@ def test_a_name_is_only_likened_to_what_may_be_meant(typed, meant, tmp_path):
     _, found, hint = str(caught.value).partition(" Did you mean ")
 
     assert meant == (hint.strip("'?") if found else None)
+
+
+def test_an_aggregator_in_a_file_leaves_the_policy_as_it_was_named(study, capsys):
+    """
+    Only a factory of the older form is handed the policy; all others leave it to the run, which
+    then tells it by its name.
+    """
+    (study / "mine.py").write_text(
+        "class Mine:\n"
+        "    batch, defaults = 1, {'policy': 'reflective'}\n"
+        "    def step(self, cards, context):\n"
+        "        yield from ()\n"
+        "def make():\n    return Mine()\n"
+    )
+    told = {}
+    for name in ("Mine", "make"):
+        arguments = ["run", "deep/study.py:program", "--aggregator", f"mine.py:{name}"]
+        assert 0 == main([*arguments, "--driver", "simulated", "--max-rollouts", "4", "--json"])
+        out = capsys.readouterr()
+        told[name] = json.loads(out.out)["choices"]["staleness policy"]
+        assert "note: policy=reflective: suits the aggregator Mine" in out.err
+
+    assert {"Mine", "make"} == {n for n, c in told.items() if c.startswith("reflective (headway ")}

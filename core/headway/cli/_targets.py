@@ -173,9 +173,12 @@ def with_parts(options: RunOptions, registry: Registry) -> RunOptions:
     made = {name: load_part(spec) for name, spec in specs.items()}
     if "aggregator" in made:
         from headway.evolve import old_style
+        from headway.evolve._old_style import is_aggregator
 
-        policy = registry.create("staleness policy", made.get("policy", options.policy))
-        made |= {"aggregator": old_style(made["aggregator"], options, policy), "policy": policy}
+        if not is_aggregator(made["aggregator"]):  # only a factory is handed the policy itself
+            asked = made.get("policy", options.policy)
+            made["policy"] = registry.create("staleness policy", asked)
+        made["aggregator"] = old_style(made["aggregator"], options, made.get("policy"))
     return attrs.evolve(options, **made)
 
 
@@ -183,12 +186,14 @@ def defaults_of(spec: object, registry: Registry) -> Mapping[str, Any]:
     """
     The options of a run that an aggregator brings, also one that is named by where it is written.
 
+    A function there is called, since only what it makes can say.
+
     Raises:
         UsageError: it cannot be had.
         PluginError: it can't be loaded, or what it brings is no mapping.
     """
     if isinstance(spec, str) and in_a_file(spec):
-        return registry.defaults_of(load(spec))
+        return registry.defaults_of(load_part(spec))
     return registry.defaults_of(spec)
 
 

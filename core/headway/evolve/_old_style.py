@@ -221,6 +221,13 @@ def is_old_style(given: object) -> bool:
     return not isinstance(given, str | type) and hasattr(given, "ingest") and hasattr(given, "step")
 
 
+def is_aggregator(given: object) -> bool:
+    """
+    Whether an object is an aggregator of either form, and none that is still to be made.
+    """
+    return hasattr(given, "step") and not isinstance(given, type)
+
+
 def old_style(given: Any, config: Any, policy: Any) -> Any:
     """
     An aggregator, from one of either form, or from a factory as ``made_by`` calls it.
@@ -230,11 +237,7 @@ def old_style(given: Any, config: Any, policy: Any) -> Any:
     """
     if is_old_style(given):
         return OldStyle(given)
-    return (
-        given
-        if hasattr(given, "step") and not isinstance(given, type)
-        else made_by(given, config, policy)
-    )
+    return given if is_aggregator(given) else made_by(given, config, policy)
 
 
 def made_by(factory: Callable[..., Any], config: Any, policy: Any) -> Any:
