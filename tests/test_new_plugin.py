@@ -185,6 +185,7 @@ def test_no_name_of_the_template_is_left(packages):
 
 
 WRONG_NAMES = {
+    "": "'' is empty. Give another name, such as headway-greedy.",
     "a/b": "'a/b' holds something else than letters, digits",
     "headway-": "'headway-' ends in neither a letter nor a digit",
     "3d": "'3d' cannot be imported: Python takes 3d for something else",
@@ -206,6 +207,19 @@ def test_a_name_that_cannot_be_used_is_refused(here, capsys, name):
     told = capsys.readouterr()
 
     assert WRONG_NAMES[name] in told.err
+    assert [] == list(here.iterdir())
+
+
+@pytest.mark.parametrize("flag", ["--json", "--check"])
+def test_flags_of_the_listing_are_refused(here, capsys, flag):
+    """
+    They may stand before ``new``, where they would change nothing; nothing is written.
+    """
+    with pytest.raises(SystemExit) as caught:
+        main(["plugins", flag, "new", "headway-x", "--kind", "observer"])
+
+    assert 2 == caught.value.code
+    assert f"{flag}: it is of the listing, headway plugins" in capsys.readouterr().err
     assert [] == list(here.iterdir())
 
 

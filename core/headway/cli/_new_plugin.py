@@ -142,6 +142,9 @@ def run(args: argparse.Namespace) -> int:
     Returns:
         0; everything else is an error.
     """
+    for flag in ("json", "check"):  # of the listing, whose parser lets them stand before "new"
+        if getattr(args, flag):
+            args.parser.error(f"--{flag}: it is of the listing, headway plugins: leave it out here")
     made = _named(args.name, args.kind.replace("-", " "))
     folder = (
         _folder("NAME", made.distribution) if args.into is None else _folder("--into", args.into)
@@ -182,6 +185,8 @@ def _named(name: str, kind: str) -> Package:
     from headway.registry._values import normalized
     from headway.registry._versions import pinned
 
+    if not name:
+        raise _unsafe(name, "is empty")
     if not _NAME.fullmatch(check_id(name)):
         raise _unsafe(name, "ends in neither a letter nor a digit")
     requirement = pinned(running_version())
