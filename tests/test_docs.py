@@ -16,6 +16,7 @@ import re
 import shlex
 import shutil
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import get_args
@@ -104,8 +105,17 @@ def run_example(name: str, line: int, code: str, namespace: dict) -> None:
     """
     Run a fence; one with ``>>>`` is a doctest.
 
-    It may ``await`` as a cell of a notebook does, inside a running loop then.
+    It may ``await`` as a cell of a notebook does, inside a running loop then.  It warns of nothing:
+    a run that fails warns its caller, and raises nothing where warnings are errors.
     """
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        _run_example(name, line, code, namespace)
+
+    assert [] == [str(warning.message) for warning in told]
+
+
+def _run_example(name: str, line: int, code: str, namespace: dict) -> None:
     if ">>>" in code:
         run_doctest(doctest.DocTestParser().get_doctest(code, namespace, name, name, line))
         return
