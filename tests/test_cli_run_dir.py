@@ -329,6 +329,25 @@ def test_a_run_with_objects_says_how_it_goes_on(letters, capsys):
     assert "the same call with run_dir='d' goes on" in told
 
 
+def test_a_run_of_files_says_where_it_goes_on(letters, capsys, monkeypatch):
+    """
+    What ``FILE.py:NAME`` means depends on the folder, so another one is told which it has to be.
+    """
+    Path("parts.py").write_text("def stop(notice):\n    raise KeyboardInterrupt\n")
+
+    assert 1 == main(["run", "letters", "--run-dir", "d", "--observer", "parts.py:stop"])
+    capsys.readouterr()
+    monkeypatch.chdir("d")
+
+    assert 2 == main(["resume", "../d"])
+    assert (
+        f"../d: its run is made of parts.py:stop, and there is no such file in {Path.cwd()}. "
+        "Start headway resume in the folder in which the run was begun."
+    ) in capsys.readouterr().err
+    monkeypatch.chdir("..")
+    assert 1 == main(["resume", "d"])
+
+
 def test_a_secret_is_given_again(begin, capsys):
     """
     It is not kept, so that a run that needs one goes on when it is given once more.

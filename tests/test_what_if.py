@@ -188,7 +188,10 @@ def test_parts_without_a_name_cannot_be_made_again(tmp_path):
 
     recorded(Sealed(), tmp_path / "d", max_rollouts=20, sampler=First())
 
-    with pytest.raises(RunDirectoryError, match=r"the sampler of its run, .*First, was an object"):
+    with pytest.raises(
+        RunDirectoryError,
+        match=r"the sampler of its run, .*First, was an object.*headway plugins new",
+    ):
         what_if(tmp_path / "d", {"async_ratio": 8})
 
 

@@ -16,6 +16,7 @@ from headway.cli._ending import Ending
 from headway.cli._flags import split_pair
 from headway.cli._settings import Settings
 from headway.cli._study import Study, carry_out, make_study, report, say_ended
+from headway.cli._targets import in_a_file
 from headway.errors import RunDirectoryError
 from headway.rundir import open_run
 from headway.rundir._files import CONFIG
@@ -75,7 +76,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _study(directory: str, given: Sequence[str]) -> Study:
-    return make_study(_settings(directory, given), out=None, run_dir=directory)
+    settings = _settings(directory, given)
+    _check_files(directory, settings)
+    return make_study(settings, out=None, run_dir=directory)
+
+
+def _check_files(directory: str, settings: Settings) -> None:
+    """
+    Raises:
+        RunDirectoryError: the run is made of a file that cannot be found from here.
+    """
+    for spec in (settings.name, *settings.options.values(), *settings.observers):
+        file = spec.rpartition(":")[0] if isinstance(spec, str) and in_a_file(spec) else None
+        if file is not None and not Path(file).is_file():
+            reason = f"its run is made of {spec}, and there is no such file in {Path.cwd()}."
+            remedy = "Start headway resume in the folder in which the run was begun."
+            raise RunDirectoryError(directory, reason, remedy)
 
 
 def _settings(directory: str, given: Sequence[str]) -> Settings:

@@ -167,7 +167,11 @@ def _options(path: str, header: Header, *, rerun: bool, laws: Mapping[str, Law])
     for option, kind in PARTS.items():
         if option in options and "(given by the program)" in header.plan.choices.get(kind, ""):
             reason = f"the {kind} of its run, {options[option]}, was an object without a name."
-            raise RunDirectoryError(path, reason, "Only parts with a name can be made again.")
+            remedy = (
+                "Only parts with a name can be made again; headway plugins new writes a package "
+                "that gives one."
+            )
+            raise RunDirectoryError(path, reason, remedy)
     return {**options, "driver": "simulated", "durations": dict(laws)}
 
 
