@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from headway.cli import main
+from headway.errors import UnknownNameError
+from headway.registry import Registry
 
 WHOLE = "Give a whole number of at least"
 
@@ -132,15 +134,31 @@ def test_a_file_that_is_not_utf8(letters, capsys):
     assert "study.toml: byte 5 is not UTF-8. Save it as UTF-8." == told
 
 
-def test_a_first_party_domain_that_is_not_installed(letters, capsys, monkeypatch):
+def test_a_first_party_domain_that_is_not_installed():
     """
     The remedy is the folder to install.
     """
-    monkeypatch.setenv("HEADWAY_PLUGINS", "headway-letters")
-    told = refused(["inflect"], capsys)
+    with pytest.raises(UnknownNameError) as caught:
+        Registry().create("domain", "inflect")
 
+    told = str(caught.value)
     assert told.startswith("there is no domain named 'inflect'.")
     assert told.endswith("To get it: python -m pip install ./plugins/headway-domains")
+
+
+@pytest.mark.parametrize("name", ["inflect", "headway-domains:inflect"])
+def test_a_first_party_domain_that_is_installed_and_left_out(
+    letters, install, capsys, monkeypatch, name
+):
+    """
+    The remedy is to name it, and not to install it again.
+    """
+    install("headway-domains", "")
+    monkeypatch.setenv("HEADWAY_PLUGINS", "headway-letters")
+    told = refused([name], capsys)
+
+    assert told.startswith(f"there is no domain named '{name}'.")
+    assert told.endswith("HEADWAY_PLUGINS leaves out headway-domains: name it there, too.")
 
 
 def test_an_unknown_domain(letters, capsys):

@@ -217,6 +217,13 @@ def test_parts_and_observers_may_be_written_in_a_file(study, capsys):
         ("deep/study.py:program --set artifact_id=oracle", "This is frozen"),
         ("deep/study.py:program --policy deep/study.py:nope", "has no 'nope'"),
         ("deep/study.py:program --sampler deep/study.py:seven", "which is no Sampler"),
+        *(
+            (
+                f"deep/study.py:program --{option} own.py",
+                "own.py: say what in it is meant, as own.py:",
+            )
+            for option in ("aggregator", "sampler", "observer")
+        ),
     ],
 )
 def test_what_cannot_be_run_is_bad_input(study, arguments, told, capsys):

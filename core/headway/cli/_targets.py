@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -66,10 +66,22 @@ def registered(spec: str, registry: Registry) -> str | None:
     Raises:
         UsageError: it names a file, and nothing in it.
     """
+    return None if _written(spec) or in_a_module(spec, registry) else spec
+
+
+def _written(spec: object) -> TypeGuard[str]:
+    """
+    Whether what was given says where something is written, as ``FILE.py:ATTRIBUTE``.
+
+    Raises:
+        UsageError: it names a file, and nothing in it.
+    """
+    if not isinstance(spec, str):
+        return False
     place = spec.removesuffix(":")
     if place.endswith(".py"):
         raise UsageError(f"{place}: say what in it is meant, as {place}:NAME.")
-    return None if in_a_file(spec) or in_a_module(spec, registry) else spec
+    return in_a_file(spec)
 
 
 def load(spec: str) -> Any:
@@ -167,7 +179,7 @@ def with_parts(options: RunOptions, registry: Registry) -> RunOptions:
         UsageError: one of them cannot be had.
     """
     given = {name: getattr(options, name) for name in PARTS}
-    specs = {n: s for n, s in given.items() if isinstance(s, str) and in_a_file(s)}
+    specs = {name: spec for name, spec in given.items() if _written(spec)}
     if not specs:
         return options
     made = {name: load_part(spec) for name, spec in specs.items()}
@@ -192,9 +204,7 @@ def defaults_of(spec: object, registry: Registry) -> Mapping[str, Any]:
         UsageError: it cannot be had.
         PluginError: it can't be loaded, or what it brings is no mapping.
     """
-    if isinstance(spec, str) and in_a_file(spec):
-        return registry.defaults_of(load_part(spec))
-    return registry.defaults_of(spec)
+    return registry.defaults_of(load_part(spec) if _written(spec) else spec)
 
 
 def observer(spec: str) -> Any:
@@ -204,7 +214,7 @@ def observer(spec: str) -> Any:
     Raises:
         UsageError: it cannot be had.
     """
-    if not in_a_file(spec):
+    if not _written(spec):
         return spec
     found = load(spec)
     return _made(spec, found, {}) if inspect.isclass(found) else found

@@ -66,12 +66,11 @@ class Catalogue:
         """
         return tuple(p for p in self.plugins if p.origin.distribution == distribution)
 
-    def left_out(self) -> str:
+    def left_out(self) -> tuple[str, ...]:
         """
-        A sentence about what ``HEADWAY_PLUGINS`` leaves out; ``""`` when that is nothing.
+        The distributions that ``HEADWAY_PLUGINS`` leaves out.
         """
-        names = sorted({p.origin.distribution for p in self.plugins if p.left_out})
-        return f"HEADWAY_PLUGINS leaves out {', '.join(names)}." if names else ""
+        return tuple(sorted({p.origin.distribution for p in self.plugins if p.left_out}))
 
     def with_plugin(self, plugin: Plugin) -> Catalogue:
         """

@@ -54,7 +54,7 @@ def usable(catalogue: Catalogue, distribution: str) -> tuple[Plugin, ...]:
     for failure in (failure for plugin in plugins for failure in plugin.failures):
         raise failure.as_error() from failure.error
     known = catalogue.distributions()
-    raise UnknownNameError("plug-in", distribution, known, catalogue.left_out())
+    raise UnknownNameError("plug-in", distribution, known, _left_out(catalogue, distribution))
 
 
 def _only(offers: list[Offer]) -> Offer:
@@ -75,8 +75,20 @@ def _missing(catalogue: Catalogue, kind: str, spec: str, known: tuple[str, ...])
             error.__cause__ = failure.error
             return error
     broken = (f"{f.origin.distribution} cannot be loaded: {f.cause}." for f in failures)
-    hints = (*broken, catalogue.left_out(), remedy(kind, spec))
+    wanted = spec.rpartition(":")[0] or FOLDERS.get((kind, spec), "")
+    there = normalized(wanted) in catalogue.left_out()
+    hints = (*broken, _left_out(catalogue, wanted), "" if there else remedy(kind, spec))
     return UnknownNameError(kind, spec, known, " ".join(filter(None, hints)))
+
+
+def _left_out(catalogue: Catalogue, wanted: str) -> str:
+    """
+    What ``HEADWAY_PLUGINS`` leaves out, and that it need not leave out what somebody wants.
+    """
+    names = catalogue.left_out()
+    if normalized(wanted) in names:
+        return f"HEADWAY_PLUGINS leaves out {normalized(wanted)}: name it there, too."
+    return f"HEADWAY_PLUGINS leaves out {', '.join(names)}." if names else ""
 
 
 def _might_offer(failure: Failure, kind: str, spec: str) -> bool:
