@@ -95,8 +95,8 @@ def test_hangs(driver, domain, mode):
         mode=mode,
         driver=driver,
         max_rollouts=20,
-        rollout_timeout=0.05,
-        eval_timeout=0.05,
+        rollout_timeout=0.3,
+        eval_timeout=0.3,
         validate=True,
     )
     hanging.never.set()
@@ -114,7 +114,7 @@ def test_time_is_up(driver):
     hanging.never.set()
 
     assert "max_seconds" == result.stop_reason
-    assert result.wallclock < 0.3 + 0.5
+    assert result.wallclock < 0.3 + 5
     assert result.completions["abandoned"] > 0
 
 

@@ -19,6 +19,7 @@ Every exception that Headway raises on purpose.
     │   ├── StorageError          a file can't be read or written: the disk is full, or read-only
     │   ├── LedgerCorrupt         what is stored is not what was written
     │   └── CheckpointError       a checkpoint can't be read; the journal still can
+    ├── WorkerLostError           the environment's fault: a process ended before it had answered
     └── MachineError              Headway's own fault: please report it
         ├── IllegalEventError     an event that the machine's state does not allow
         ├── InvariantError        ``validate()`` found a broken invariant
@@ -34,6 +35,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from headway._secrets import REDACTED, is_secret_name
+
+_KILLED = -9
 
 _LONGEST = 200
 """Characters of a value in an error."""
@@ -354,6 +357,29 @@ class CheckpointError(LedgerError):
 
     def __str__(self) -> str:
         return f"the checkpoint can't be read: {self.reason}. Read the whole journal instead."
+
+
+class WorkerLostError(HeadwayError):
+    """
+    The process that ran a call ended before it had answered; the call has failed, as any call may.
+
+    Args:
+        exitcode: How it ended: minus the number of a signal, or an exit status; None when it did not
+            begin.
+    """
+
+    def __init__(self, exitcode: int | None) -> None:
+        super().__init__(exitcode)
+        self.exitcode = exitcode
+
+    def __str__(self) -> str:
+        if self.exitcode is None:
+            return "the process for it did not begin"
+        if self.exitcode >= 0:
+            return f"the process that ran it ended with exit status {self.exitcode}"
+        signal = f"signal {-self.exitcode}"
+        hint = "; the system does that when there is no memory left" * (self.exitcode == _KILLED)
+        return f"the process that ran it was ended by {signal}{hint}"
 
 
 class MachineError(HeadwayError):

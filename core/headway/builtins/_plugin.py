@@ -59,9 +59,12 @@ def headway_ledgers() -> Mapping[str, str]:
 @hookimpl
 def headway_executors() -> Mapping[str, str]:
     """
-    Work on the thread that asks.
+    Work on the thread that asks, or in processes.
     """
-    return {"thread": "headway.builtins._executor:ThreadExecutor"}
+    return {
+        "process": "headway.builtins._process_executor:ProcessExecutor",
+        "thread": "headway.builtins._executor:ThreadExecutor",
+    }
 
 
 @hookimpl

@@ -316,6 +316,13 @@ class Ledger(Protocol):
 class Executor(Protocol):
     """
     Runs one piece of work somewhere, on behalf of the thread that asks.
+
+    An executor may also have ``begin(function)``, called once before a run with what all its work goes
+    through; it raises an ``OptionError`` when that can't be run there.  And it may have ``kill(thread)``,
+    told the identity of a thread, as ``threading.get_ident`` says it, whose work nobody waits for any
+    more: that work is ended, and ``run`` raises a ``WorkerLostError`` on that thread.  The same error
+    may be raised when work was lost for another reason: the call has failed then, and the executor is
+    not to blame.
     """
 
     def run(self, function: Callable[..., Any], /, *arguments: Any) -> Any:

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from headway.drivers._checkpoint import Checkpoints, put_back, take
+from headway.drivers._domain_calls import CANCELLED, InvalidValue
 from headway.drivers._engine import Engine, Telling, Work
 from headway.drivers._interrupt import Interrupt, catching_signals
 from headway.drivers._recovery import Earlier, Recovery, ResumedLookups, TakenUp, take_up
 from headway.drivers._steps import StepHost
-from headway.drivers._work import InvalidValue, Workbench
+from headway.drivers._work import Workbench
 from headway.machine import Started
 
 if TYPE_CHECKING:  # importing it costs, and most runs need no loop
     from asyncio import AbstractEventLoop
 
 __all__ = [
+    "CANCELLED",
     "DRIVE",
     "Checkpoints",
     "Drive",

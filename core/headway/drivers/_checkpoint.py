@@ -15,8 +15,8 @@ from typing import Any
 import attrs
 
 from headway.contracts import Fault, Json, Remembering, canonical_json
+from headway.drivers._domain_calls import FAILURES
 from headway.drivers._engine import Engine
-from headway.drivers._work import FAILURES
 from headway.errors import CheckpointError
 
 

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import attrs
 
 from headway.contracts import Fault, Notice, Observer, RunStarted
+from headway.drivers._domain_calls import FAILURES
 from headway.drivers._steps import StepHost
-from headway.drivers._work import FAILURES, Workbench
+from headway.drivers._work import Workbench
 from headway.journal import Keeper
 from headway.machine import (
     Abandon,

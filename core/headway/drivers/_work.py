@@ -4,8 +4,7 @@ Performs calls: the only place where a domain's code and the ledger run.
 
 from __future__ import annotations
 
-import inspect
-from asyncio import CancelledError
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from math import inf
@@ -13,14 +12,12 @@ from typing import Any
 
 import attrs
 
-from headway._records import record
 from headway.contracts import (
     NO_USAGE,
     Artifact,
     Committed,
     Domain,
     Executor,
-    Fault,
     HeadMoved,
     Json,
     Ledger,
@@ -28,7 +25,6 @@ from headway.contracts import (
     Proposal,
     Snapshot,
     Task,
-    Ticket,
     Usage,
     canonical_json,
     content_digest,
@@ -37,46 +33,29 @@ from headway.contracts import (
 from headway.contracts._metering import FREE, METER, Meter, read_meter
 from headway.drivers._bridge import Bridge
 from headway.drivers._copies import copied, longer_than, untouched
-from headway.drivers._retry_after import retry_after
-from headway.errors import ContractError
+from headway.drivers._domain_calls import (
+    CANCELLED,
+    FAILURES,
+    Answered,
+    Broken,
+    DomainCalls,
+    InvalidValue,
+    OfAPart,
+    asked,
+)
+from headway.errors import ContractError, WorkerLostError
 from headway.journal import Keeper
-from headway.keyed import keyed_rng
 from headway.machine import (
     Call,
     CallValue,
     CommitCall,
     Done,
     Failed,
-    MeasureCall,
     PromoteCall,
     ProposeCall,
     RebaseCall,
     Rebased,
-    RolloutCall,
-    VerifyCall,
 )
-
-_NOTHING: dict[str, Any] = {}
-"""What a method is given that asks for nothing by name."""
-
-FAILURES = (Exception, SystemExit, CancelledError)
-"""What user code may raise without ending more than its call."""
-
-
-class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
-    """
-    A domain gave something that is no valid reward, outcome or diff.
-    """
-
-
-class _OfAPart(Exception):  # noqa: N818 - it never leaves the module
-    """
-    What caused it is a bug of a part, not a failure of the backend.
-    """
-
-    def __init__(self, part: str) -> None:
-        super().__init__(part)
-        self.part = part
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -106,35 +85,18 @@ class Workbench:
     journal: Keeper | None = None
     bridge: Bridge = attrs.field(factory=Bridge)
     broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
-    _by_rollout: bool = attrs.field(init=False)
     coroutines: frozenset[str] = attrs.field(init=False)
-    _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
+    _calls: DomainCalls = attrs.field(init=False)
+    _ledger_calls: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
     _finish: dict[str, Callable[[Any, Any], CallValue]] = attrs.field(init=False)
-    _wants: dict[str, frozenset[str]] = attrs.field(factory=dict[str, frozenset[str]], init=False)
+    _kill: Callable[[int], None] | None = attrs.field(init=False)
+    _threads: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
     def __attrs_post_init__(self) -> None:
-        methods = ("rollout", "propose", "measure")
-        for method in methods:
-            names = inspect.signature(getattr(self.domain, method)).parameters
-            self._wants[method] = frozenset(names) & {"rng", "payload", "ticket"}
-        # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
-        self._by_rollout = type(self.domain).measure is Domain.measure
-        behind = {m: m for m in methods} | {"verify": "rollout"}
-        behind |= {"measure": "rollout"} if self._by_rollout else {}
-        self.coroutines = frozenset(
-            kind
-            for kind, method in behind.items()
-            if inspect.iscoroutinefunction(getattr(self.domain, method))
-        )
-        self._raw = {
-            "rollout": self._rollout,
-            "propose": self._propose,
-            "verify": self._verify,
-            "measure": self._measure,
-            "rebase": self._rebase,
-            "commit": self._commit,
-            "promote": self._promote,
-        }
+        self._calls = DomainCalls(self.domain, self.tasks, self.seed)
+        self.coroutines = self._calls.coroutines
+        self._ledger_calls = {"commit": self._commit, "promote": self._promote}
         self._finish = {
             "rollout": self._outcome,
             "propose": self._proposed,
@@ -144,6 +106,10 @@ class Workbench:
             "commit": self._committed,
             "promote": self._promoted,
         }
+        self._kill = getattr(self.executor, "kill", None)
+        begin = getattr(self.executor, "begin", None)
+        if begin is not None:
+            begin(self._calls)
 
     def perform(self, call: Call, now: Callable[[], float]) -> Done | Failed:
         """
@@ -154,12 +120,18 @@ class Workbench:
         before = METER.set(meter)
         try:
             if kind in self.coroutines:
-                raw = self.bridge.wait(self._raw[kind](call))
+                raw = self.bridge.wait(self._calls.raw(call))
+            elif kind in self._ledger_calls:
+                raw = self._ledger_calls[kind](call)
             else:
-                raw = self._executed(call)
+                answered = self._executed(call)
+                meter.extend(answered.charged)
+                if answered.broken is not None:
+                    return answered.broken.failed(now(), call, read_meter(meter))
+                raw = answered.value
             value = self._kept(call, self._finish[kind](call, raw))
         except FAILURES as error:  # user code may raise anything; it is contained
-            return self._failed(call, error, now, meter)
+            return Broken.of(call, error).failed(now(), call, read_meter(meter))
         except KeyboardInterrupt:
             self.broken_off = read_meter(meter)
             raise
@@ -167,20 +139,39 @@ class Workbench:
             METER.reset(before)
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
-    def _executed(self, call: Call) -> Any:
+    def _executed(self, call: Call) -> Answered:
         """
-        What a call gives, by way of the executor; what that itself raises is its own fault.
+        What a call gives, by way of the executor; what that itself raises is its own fault, but for
+        a process that was lost.
         """
+        if self._kill is not None:
+            self._threads[call.id] = threading.get_ident()
         try:
-            kept = self.executor.run(_kept, self._raw[call.kind], call)
+            answered = self.executor.run(self._calls, call)
+        except WorkerLostError as error:
+            given_up = call.id not in self._threads
+            return Answered(broken=Broken(CANCELLED) if given_up else Broken.of(call, error))
         except FAILURES as error:
-            raise _OfAPart("executor") from error
-        if not isinstance(kept, _Kept):
-            message = f"run returned {kept!r}, which is not what the function returned"
-            raise _OfAPart("executor") from ContractError(message)
-        if kept.error is not None:
-            raise kept.error
-        return kept.value
+            raise OfAPart("executor") from error
+        finally:
+            if self._kill is not None:
+                with self._lock:  # whoever gives it up is done with this thread
+                    self._threads.pop(call.id, None)
+        if not isinstance(answered, Answered):
+            message = f"run returned {answered!r}, which is not what the function returned"
+            raise OfAPart("executor") from ContractError(message)
+        return answered
+
+    def give_up(self, call: int) -> None:
+        """
+        Nobody waits for a call any more: an executor that can ends it.
+        """
+        if self._kill is None:
+            return
+        with self._lock:
+            thread = self._threads.pop(call, None)
+            if thread is not None:
+                self._kill(thread)
 
     def close(self) -> None:
         """
@@ -198,25 +189,13 @@ class Workbench:
         meter: Meter = []
         METER.set(meter)
         try:
-            raw = await self._raw[call.kind](call)
+            raw = await self._calls.raw(call)
             value = self._kept(call, self._finish[call.kind](call, raw))
         except FAILURES as error:
-            return self._failed(call, error, now, meter)
+            return Broken.of(call, error).failed(now(), call, read_meter(meter))
         finally:
             METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
-
-    def _failed(
-        self, call: Call, error: BaseException, now: Callable[[], float], meter: Meter
-    ) -> Failed:
-        task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
-        where, of, invalid = call.kind, error, isinstance(error, InvalidValue)
-        if isinstance(error, _OfAPart):
-            assert error.__cause__ is not None
-            where, of, invalid = error.part, error.__cause__, error.part == "domain"
-        asked = None if invalid or of is not error else retry_after(error)
-        fault = Fault.of(where, of, task)
-        return Failed(now(), call.id, fault, invalid, read_meter(meter), asked)
 
     def _kept(self, call: Call, value: CallValue) -> CallValue:
         """
@@ -230,31 +209,7 @@ class Workbench:
                 raise InvalidValue(message) from error
         return value
 
-    # ------------------------------------------------------- what user code gives, unchecked
-
-    def _rollout(self, call: RolloutCall) -> Any:
-        return self._try(call.artifact.value, call)
-
-    def _verify(self, call: VerifyCall) -> Any:
-        return self._try(self._asked(self.domain.apply, call.artifact.value, call.diff), call)
-
-    def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
-        more = self._more("rollout", call.payload, call.ticket, "rollout", call.ticket.number)
-        return self.domain.rollout(state, self.tasks[call.task], **more)
-
-    def _measure(self, call: MeasureCall) -> Any:
-        scores = "rollout" if self._by_rollout else "measure"
-        more = self._more(scores, None, None, "measure", call.task, call.draw, call.artifact.digest)
-        measure = self.domain.rollout if self._by_rollout else self.domain.measure
-        return measure(call.artifact.value, self.tasks[call.task], **more)
-
-    def _propose(self, call: ProposeCall) -> Any:
-        more = self._more("propose", call.payload, call.ticket, "propose", call.ticket.number)
-        task = self.tasks[call.task]
-        return self.domain.propose(call.artifact.value, task, call.outcome, **more)
-
-    def _rebase(self, call: RebaseCall) -> Any:
-        return self.domain.rebase(call.card.diff, call.artifact.value)
+    # ------------------------------------------------------- what the ledger gives, unchecked
 
     def _commit(self, call: CommitCall) -> Any:
         self._settle()
@@ -272,22 +227,6 @@ class Workbench:
         if self.journal is not None:
             self.journal.settle()
 
-    def _more(
-        self, method: str, payload: Json, ticket: Ticket | None, *key: object
-    ) -> dict[str, Any]:
-        """
-        What the method asks for by name; the key is its random stream's.
-        """
-        wants = self._wants[method]
-        if not wants:
-            return _NOTHING
-        more: dict[str, Any] = {"rng": keyed_rng(self.seed, *key)} if "rng" in wants else {}
-        if "payload" in wants:
-            more["payload"] = payload
-        if "ticket" in wants:
-            more["ticket"] = ticket
-        return more
-
     # ------------------------------------------------------- checked, as the machine takes it
 
     def _outcome(self, call: Call, raw: Any) -> Outcome:
@@ -299,7 +238,7 @@ class Workbench:
         return raw if type(raw.reward) is float else attrs.evolve(raw, reward=reward)
 
     def _score(self, call: Call, raw: Any) -> float:
-        return self._outcome(call, raw).reward if self._by_rollout else self._reward(raw)
+        return self._outcome(call, raw).reward if self._calls.by_rollout else self._reward(raw)
 
     def _reward(self, raw: Any) -> float:
         low, high = self.domain.reward_range
@@ -347,17 +286,17 @@ class Workbench:
             message = f"the proposed diff is no JSON value: {error}"
             raise InvalidValue(message) from error
         before = copied(artifact.value)
-        after = self._asked(self._applied, before, diff)
+        after = asked(self._applied, before, diff)
         if not untouched(before, artifact.value) and content_digest(before) != artifact.digest:
             message = f"apply of the domain {self.domain.name!r} changed the state it was given"
-            raise _OfAPart("domain") from ContractError(f"{message}; let it return a new one")
+            raise OfAPart("domain") from ContractError(f"{message}; let it return a new one")
         proposal = Proposal(
             diff=diff,
             digest=text_digest(text),
             keys=self._keys(diff),
             size=len(text),
             no_op=after == artifact,
-            contract_breaking=bool(self._asked(self.domain.contract_breaking, diff)),
+            contract_breaking=bool(asked(self.domain.contract_breaking, diff)),
         )
         return proposal, after
 
@@ -367,41 +306,12 @@ class Workbench:
         return after
 
     def _keys(self, diff: Json) -> tuple[str, ...]:
-        keys: Any = self._asked(self.domain.keys, diff)
+        keys: Any = asked(self.domain.keys, diff)
         listed: Any = None if isinstance(keys, str) or not isinstance(keys, Iterable) else [*keys]
         if listed is None or not all(isinstance(key, str) for key in listed):
             message = f"keys returned {keys!r}; it must return a tuple of strings"
             raise InvalidValue(message)
         return tuple(sorted(listed))
-
-    def _asked(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """
-        What a method of the domain says that is no call of the backend's: a fault in it is a bug.
-        """
-        try:
-            return method(*arguments)
-        except FAILURES as error:
-            raise _OfAPart("domain") from error
-
-
-@record
-class _Kept:
-    """
-    What a function returned, or what it raised.
-    """
-
-    value: Any
-    error: BaseException | None = None
-
-
-def _kept(function: Callable[[Any], Any], call: Call) -> _Kept:
-    """
-    Keep what user code raises, so that it is told from what the executor raises.
-    """
-    try:
-        return _Kept(function(call))
-    except FAILURES as error:
-        return _Kept(None, error)
 
 
 def _oversized(limit: int) -> Proposal:

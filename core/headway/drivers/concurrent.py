@@ -22,6 +22,7 @@ import attrs
 
 from headway.contracts import Fault, Notice
 from headway.drivers._arrivals import Arrivals
+from headway.drivers._domain_calls import CANCELLED
 from headway.drivers._engine import Engine
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._lane import Lane
@@ -29,7 +30,6 @@ from headway.drivers._loop import Loop, LoopSteps, StepWork
 from headway.drivers._recovery import TakenUp
 from headway.drivers._teller import Teller
 from headway.drivers._waker import Waker
-from headway.drivers.serial import CANCELLED
 from headway.machine import (
     Abandon,
     Abort,
@@ -264,10 +264,13 @@ class ConcurrentRun:
         self._cancelled.add(instruction.call)
         if instruction.call in self._loop.held:
             self._loop.cancel(instruction.call)
+        else:
+            self.engine.bench.give_up(instruction.call)
 
     def _abandon(self, instruction: Abandon) -> None:
         place = self._loop if instruction.call in self._loop.held else self._work
         place.lose(instruction.call)
+        self.engine.bench.give_up(instruction.call)
 
     def _go_on(self, instruction: StepWork) -> None:
         self._steps.put(instruction)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import attrs
 
-from headway.contracts import Fault
 from headway.drivers._arrivals import Arrivals
+from headway.drivers._domain_calls import CANCELLED
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import TakenUp
@@ -29,8 +29,6 @@ from headway.machine import (
     Stop,
     Tick,
 )
-
-CANCELLED = Fault(where="driver", type="Cancelled", message="nobody waits for it any more")
 
 
 @attrs.define(eq=False)

@@ -18,10 +18,10 @@ import attrs
 from headway.codec import decode, encode
 from headway.contracts import NO_USAGE, Json, Usage
 from headway.drivers._checkpoint import put_back, take
+from headway.drivers._domain_calls import CANCELLED
 from headway.drivers._engine import Engine, Work
 from headway.drivers._interrupt import Interrupt
 from headway.drivers._recovery import Earlier, Recovery
-from headway.drivers.serial import CANCELLED
 from headway.durations import Law
 from headway.errors import InvariantError
 from headway.journal import Row

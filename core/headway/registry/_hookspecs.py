@@ -106,7 +106,7 @@ def headway_executors() -> Offers:  # type: ignore[empty-body]  # never called
     >>> registry = Registry()
     >>> registry.register(Shop(), distribution="shop")
     >>> registry.names("executor")
-    ('batch', 'thread')
+    ('batch', 'process', 'thread')
     """
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from headway.contracts import Outcome, Proposal, SweepDone
-from headway.drivers.serial import CANCELLED
+from headway.drivers import CANCELLED
 from headway.durations import Law, Recorded
 from headway.machine import (
     Call,
