@@ -9,12 +9,14 @@ import pickle
 import threading
 from collections.abc import Callable
 from multiprocessing import get_all_start_methods, get_context
-from multiprocessing.context import BaseContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, TypeAlias
 
 from headway.builtins._process_worker import WORKER, end_process, serve
 from headway.errors import OptionError, WorkerLostError, shown
+
+Context: TypeAlias = ForkServerContext | SpawnContext
 
 _ENDING = 5.0
 """Seconds that a killed process has to be gone; only a system in trouble takes longer."""
@@ -38,7 +40,7 @@ class ProcessExecutor:
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
         self._busy: dict[int, _Worker] = {}
-        self._context: BaseContext = _context()
+        self._context: Context = _context()
         self._pickled: tuple[object, bytes] = (None, b"")
         atexit.register(self.close)  # a process that hangs would be waited for
 
@@ -128,7 +130,7 @@ class ProcessExecutor:
         return known
 
 
-def _context() -> BaseContext:
+def _context() -> Context:
     """
     How processes are started: never by forking this one, which has threads.
     """
@@ -150,7 +152,7 @@ class _Worker:
     One process, and the pipe to it.  Used by one thread at a time; ``kill`` may come from any.
     """
 
-    def __init__(self, context: BaseContext) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
@@ -194,12 +196,13 @@ class _Worker:
 
     def _start(self) -> None:
         with self._lock:
-            if self._process is not None or self.ended:
+            if self._process is not None:
                 return
-            self._process = self._context.Process(  # type: ignore[attr-defined] # of every context
-                target=serve, args=(self._other_end,), name=WORKER
-            )
-            self._process.start()
+            if self.ended:  # nobody waited for it any more before it had begun
+                raise WorkerLostError(None)
+            process = self._context.Process(target=serve, args=(self._other_end,), name=WORKER)
+            process.start()
+            self._process = process
             self._other_end.close()
 
     def _lost(self) -> WorkerLostError:

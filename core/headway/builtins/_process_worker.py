@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import sys
 import threading
 from contextlib import suppress
 from multiprocessing import parent_process
@@ -92,7 +91,7 @@ def _follow_parent() -> None:
 def _end_group() -> None:
     if hasattr(os, "killpg"):
         os.killpg(0, signal.SIGKILL)
-    sys.exit(1)
+    os._exit(1)
 
 
 def end_process(process: BaseProcess) -> None:
