@@ -5,6 +5,7 @@ What plug-ins and domains do wrong is contained, under every driver, and stands 
 import asyncio
 import sys
 import threading
+import time
 
 import pytest
 
@@ -330,6 +331,8 @@ def test_no_thread_is_left_of_late_calls():
         go(driver="asyncio", rollout_timeout=1e-9, eval_timeout=1e-9, validate=False)
     left = [t for t in set(threading.enumerate()) - before if t.name.startswith("headway")]
     for thread in left:
+        while thread.ident is None:  # it is about to start, and can't be waited for before
+            time.sleep(0.001)
         thread.join(timeout=10)
 
     assert [] == [thread.name for thread in left if thread.is_alive()]
