@@ -10,12 +10,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import time
-from concurrent.futures import ProcessPoolExecutor
 
 from harness.fresh import call
 from harness.tables import Table, add_common, end, mid
 from headway import run
-from headway.contracts import Domain, Outcome, Splits, Task
+from headway.contracts import Domain, Outcome, Splits, Task, TicketEnded
 
 SECONDS = 0.05
 """Of a rollout, when nothing else runs."""
@@ -53,28 +52,20 @@ def rounds_for(work):
     return round(1000 * SECONDS / min(work(1000) for _ in range(20)))
 
 
-def wait(pool, rounds):
+def wait(rounds):
+    """
+    As for a model, a simulator or a subprocess.
+    """
     time.sleep(SECONDS)
 
 
-def compute(pool, rounds):
-    spin(rounds)
-
-
-def compute_outside(pool, rounds):
-    stretch(rounds)
-
-
-def compute_elsewhere(pool, rounds):
-    pool.submit(spin, rounds).result()
-
-
 KINDS = {
-    "waits": (wait, None),
-    "computes in Python": (compute, spin),
-    "computes without the lock": (compute_outside, stretch),
-    "computes in a process pool": (compute_elsewhere, spin),
+    "waits": (wait, None, "thread"),
+    "computes in Python": (spin, spin, "thread"),
+    "computes without the lock": (stretch, stretch, "thread"),
+    "computes in processes": (spin, spin, "process"),
 }
+"""What a rollout does, what its length is found with, and the executor."""
 
 
 class Work(Domain):
@@ -85,8 +76,8 @@ class Work(Domain):
     name = "work"
     deterministic = True
 
-    def __init__(self, rollouts, do):
-        self.rollouts, self.do = rollouts, do
+    def __init__(self, rollouts, do, rounds):
+        self.rollouts, self.do, self.rounds = rollouts, do, rounds
 
     def tasks(self):
         train = [Task(id=f"t{number}") for number in range(self.rollouts)]
@@ -96,7 +87,7 @@ class Work(Domain):
         return {}
 
     def rollout(self, state, task):
-        self.do()
+        self.do(self.rounds)
         return Outcome(reward=0.5)
 
     def measure(self, state, task):
@@ -111,19 +102,22 @@ class Work(Domain):
 
 def measured(kind, workers, rollouts, seed):
     """
-    The seconds of one search, after a warm-up.
+    The seconds of one search, had all workers been at it from the beginning.
     """
-    do, calibrated = KINDS[kind]
+    do, calibrated, executor = KINDS[kind]
     rounds = rounds_for(calibrated) if calibrated else 0
-    options = {"n_workers": workers, "seed": seed, "self_verify": False}
-    with ProcessPoolExecutor(workers) as pool:
-        list(pool.map(spin, [1000] * workers))  # the processes exist
-        domain = Work(rollouts, lambda: do(pool, rounds))
-        run(domain, max_rollouts=workers, **options)
-        start = time.perf_counter()
-        result = run(domain, max_rollouts=rollouts, **options)
-        seconds = time.perf_counter() - start
-    return {"seconds": seconds, "rollouts": result.rollouts}
+    ended = []
+    run(
+        Work(rollouts, do, rounds),
+        executor=executor,
+        n_workers=workers,
+        max_rollouts=rollouts + workers,
+        seed=seed,
+        self_verify=False,
+        observers=[lambda notice: isinstance(notice, TicketEnded) and ended.append(notice.now)],
+    )
+    first, last = ended[workers - 1], ended[-1]  # processes have started by then
+    return {"seconds": last - first, "rollouts": rollouts}
 
 
 def arguments():
