@@ -364,6 +364,16 @@ class DecidesByTheThread(Sound):
         return (yield from super().step(cards, context))
 
 
+class TakesASetAsItComes(Sound):
+    """Takes cards in the order that a set of texts has in this process."""
+
+    def step(self, cards, context):
+        by_text = {f"card {card.digest}": card for card in cards}
+        first = by_text[next(iter(set(by_text)))]
+        yield Consume([card for card in cards if card is not first])
+        return (yield from super().step([first], context))
+
+
 def hidden():
     """
     A class that nobody can import.
@@ -405,6 +415,7 @@ MUTANTS = [
     (RemembersOnItself, "a_failed_measurement_is_borne", "ends otherwise", "keep nothing"),
     (ForgetsWhenSaved, "a_new_object_goes_on_from_the_memory", "new object", "context.memory"),
     (ForgetsWhenSaved, "nothing_is_kept_on_the_object", "'best': ", "context.memory"),
+    (TakesASetAsItComes, "another_process_comes_to_the_same", "PYTHONHASHSEED=", "sort what"),
     (Sleeps, "it_has_no_effect_but_its_requests", "time.sleep", "and a request"),
     (ReadsTheClock, "it_has_no_effect_but_its_requests", "datetime.now", "the arguments"),
     (UsesGlobalRandomness, "it_has_no_effect_but_its_requests", "random.random", "context.rng"),

@@ -38,6 +38,7 @@ from headway.testing.conformance._aggregator_steps import Corpus, StandIn, cards
 from headway.testing.conformance._common import Contract, Make, insist
 from headway.testing.conformance._effects import Watch, attributes, lines_of, state_of
 from headway.testing.conformance._hostile import made_hostile
+from headway.testing.conformance._new_process import CannotBeSentError, digests_elsewhere
 
 CHUNKS = 20
 """In so many tests are the interleavings tried, so that they can be spread over processes."""
@@ -373,6 +374,26 @@ class AggregatorContract(Contract):
             len(ends) == 1,
             f"four runs of seed {seed} came to {len(ends)} different ends",
             do=f"{_STATELESS}; {_NO_RANDOMNESS}",
+        )
+
+    @pytest.mark.parametrize("hash_seed", [1, 2])
+    def test_another_process_comes_to_the_same(
+        self, make: Make, domain: MakeDomain, hash_seed: int
+    ) -> None:
+        """
+        Python puts sets of texts into another order in each process; a run that is taken up, or played
+        again, is in another one.
+        """
+        rehearsals = [self.draw(seed, make, domain) for seed in range(3)]
+        try:
+            there = digests_elsewhere(rehearsals, hash_seed)
+        except CannotBeSentError as error:
+            pytest.skip(f"it can't be rehearsed in another process: {error}")
+        here = [one.simulate().digest for one in rehearsals]
+        insist(
+            here == there,
+            f"with PYTHONHASHSEED={hash_seed} the digests of three runs are {there}, here {here}",
+            do="sort what comes out of a set, and use neither hash() nor id()",
         )
 
     @pytest.mark.parametrize("seed", range(5))
