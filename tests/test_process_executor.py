@@ -140,7 +140,7 @@ def test_a_lock_cannot_be_sent():
     Neither there nor back.
     """
     with closing(ProcessExecutor()) as executor:
-        with pytest.raises(TypeError, match=r"arguments .*can't be sent to another process"):
+        with pytest.raises(TypeError, match=r"arguments can't be sent to another process"):
             executor.run(repr, threading.Lock())
         with pytest.raises(TypeError, match="can't be sent back from its process"):
             executor.run(threading.Lock)

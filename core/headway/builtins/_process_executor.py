@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeAlias
 
 from headway.builtins._process_worker import WORKER, end_process, serve
-from headway.errors import OptionError, WorkerLostError, shown
+from headway.errors import OptionError, WorkerLostError
 
 Context: TypeAlias = ForkServerContext | SpawnContext
 
@@ -60,9 +60,10 @@ class ProcessExecutor:
         except Exception as error:
             worker.kill()
             remedy = (
-                f"its process can't be given the domain: {error}.  Put the domain's class into a module "
-                "that can be imported, begin the program behind if __name__ == '__main__':, and let it "
-                "hold nothing that can't be pickled; or take executor='thread'."
+                f"its process can't be given the domain: {error}.  Put the domain's class, or the "
+                "functions of evolve, into a module that can be imported, begin the program behind if "
+                "__name__ == '__main__':, and let the domain hold nothing that can't be pickled; or take "
+                "executor='thread'."
             )
             raise OptionError("executor", "process", remedy) from error
         with self._lock:
@@ -126,7 +127,7 @@ class ProcessExecutor:
     def _spelled(self, function: Callable[..., Any]) -> tuple[object, bytes]:
         known = self._pickled
         if known[0] is not function:  # nearly always the same one: the calls of a run's domain
-            known = self._pickled = (function, _pickled(function, "function"))
+            known = self._pickled = (function, _pickled(function, "work"))
         return known
 
 
@@ -143,7 +144,7 @@ def _pickled(value: object, what: str) -> bytes:
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
-        message = f"the {what} {shown(value)} can't be sent to another process: {error}"
+        message = f"the {what} can't be sent to another process: {error}"
         raise TypeError(message) from error
 
 
