@@ -46,3 +46,14 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     """
     del config
     return [f"left out: {name} (python -m pip install -e ./plugins/{name})" for name in LEFT_OUT]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """
+    Refuse tests whose names hold an address: each process that runs tests would name them otherwise.
+    """
+    for item in session.items:
+        if " at 0x" in item.nodeid:
+            raise pytest.UsageError(
+                f"{item.nodeid}: its name differs in each process; give it ids="
+            )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import threading
 import warnings
 
@@ -57,7 +58,9 @@ def told_while(call):
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-@pytest.mark.parametrize("functions", [SYNC, ASYNC, SYNC | {"run": run_awaited}], ids=str)
+@pytest.mark.parametrize(
+    "functions", [SYNC, ASYNC, SYNC | {"run": run_awaited}], ids=["plain", "awaited", "mixed"]
+)
 @pytest.mark.parametrize("score", [reward, reward_awaited])
 def test_plain_and_awaited_functions_run_under_every_driver(driver, functions, score):
     """
@@ -480,7 +483,7 @@ def test_a_test_reward_that_could_not_be_measured_is_warned_of(answer):
         ({"artifact_id": "oracle"}, "artifact_id='oracle': This is frozen"),
         ({"async_ratio": -1}, "async_ratio=-1: Give a whole number of at least 0."),
     ],
-    ids=str,
+    ids=lambda value: re.sub(" at 0x[0-9a-f]+", "", str(value)),
 )
 def test_options_that_cannot_be_used_are_refused(given, told):
     """
