@@ -2,7 +2,9 @@
 The contract of aggregators finds what is wrong with a faulty one, and says what to do.
 """
 
+import gc
 import inspect
+import time
 from functools import cache
 
 import mutants_aggregators as mutants
@@ -10,6 +12,7 @@ import pytest
 from kit import verdict
 
 from headway.testing.conformance import AggregatorContract, Contract
+from headway.testing.conformance._effects import Watch, lines_of
 from headway.testing.conformance.aggregators import small_domain
 
 FLAGS = {"order_free": True, "interleavings": 40, "scripted": 2}
@@ -67,3 +70,32 @@ def test_a_contract_without_a_part_says_what_it_needs():
         pytest.fail.Exception, match=r"'make'.*returns a function which makes a new"
     ):
         inspect.unwrap(vars(Contract)["make"])(AggregatorContract())
+
+
+def test_what_the_garbage_collector_calls_is_not_the_plug_ins():
+    """
+    It may run at any moment, and others have it call what reads the clock.
+    """
+
+    def note(phase, info):
+        time.perf_counter()
+
+    def make_garbage():
+        for _ in range(100):
+            made = []
+            made.append(made)
+
+    watch, thresholds = Watch(), gc.get_threshold()
+    lines = lines_of(make_garbage, 1000)
+    gc.callbacks.append(note)
+    gc.set_threshold(1)
+    try:
+        with watch():
+            make_garbage()
+        again = lines_of(make_garbage, 1000)
+    finally:
+        gc.callbacks.remove(note)
+        gc.set_threshold(*thresholds)
+
+    assert [] == watch.seen
+    assert lines == again

@@ -11,6 +11,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hostile import GOOD_IDS, GOOD_PATHS, IDS, PAIRS, PATHS
@@ -145,14 +146,17 @@ def test_the_page_has_every_reason():
 
 
 @pytest.fixture
-def place(tmp_path):
+def place():
     """
-    A folder with something beside and something to be led to.
+    A folder with something beside and something to be led to; its own path is short, since the
+    longest good one below it must not be too long for the system.
     """
-    (tmp_path / "beside.txt").write_text("beside")
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "kept.txt").write_text("kept")
-    return tmp_path
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        (place / "beside.txt").write_text("beside")
+        (place / "elsewhere").mkdir()
+        (place / "elsewhere" / "kept.txt").write_text("kept")
+        yield place
 
 
 @pytest.mark.parametrize(

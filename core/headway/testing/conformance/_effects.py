@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import gc
 import io
 import random
 import sys
@@ -58,12 +59,13 @@ class Watch:
         """
         before, random_before = sys.getprofile(), random.getstate()
         numbers = _numpy_state()
-        sys.setprofile(self._note)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
-            self._look_at_random(random_before, numbers)
+        with _nothing_collected():
+            sys.setprofile(self._note)
+            try:
+                yield
+            finally:
+                sys.setprofile(before)
+                self._look_at_random(random_before, numbers)
 
     def _look_at_random(self, before: object, numbers: object) -> None:
         if random.getstate() != before:
@@ -85,6 +87,20 @@ class Watch:
         if what is not None:
             code = frame.f_code
             self._add(f"{what} in {code.co_qualname} ({code.co_filename}:{frame.f_lineno})")
+
+
+@contextmanager
+def _nothing_collected() -> Generator[None, None, None]:
+    """
+    Keep the garbage collector from running here: what it calls is not the plug-in's.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _amounts_to(called: Any) -> str | None:
@@ -134,13 +150,14 @@ def lines_of(function: Callable[[], object], most: int) -> int:
         return local
 
     before = sys.gettrace()
-    sys.settrace(local)
-    try:
-        function()
-    except _TooMany:
-        pass
-    finally:
-        sys.settrace(before)
+    with _nothing_collected():
+        sys.settrace(local)
+        try:
+            function()
+        except _TooMany:
+            pass
+        finally:
+            sys.settrace(before)
     return count
 
 
