@@ -196,15 +196,15 @@ class _Worker:
         return answer
 
     def _start(self) -> None:
+        if self._process is not None:
+            return
+        process = self._context.Process(target=serve, args=(self._other_end,), name=WORKER)
+        process.start()  # takes its time; who kills it meanwhile holds locks, and must not wait
+        self._other_end.close()
         with self._lock:
-            if self._process is not None:
-                return
-            if self.ended:  # nobody waited for it any more before it had begun
-                raise WorkerLostError(None)
-            process = self._context.Process(target=serve, args=(self._other_end,), name=WORKER)
-            process.start()
             self._process = process
-            self._other_end.close()
+            if self.ended:
+                end_process(process)
 
     def _lost(self) -> WorkerLostError:
         self.join()

@@ -277,7 +277,7 @@ class ExecutorContract(Contract):
         insist(
             usage.tokens > 0,
             f"a run whose calls charge up to 3 tokens each came to {usage.tokens} tokens",
-            do="run the function on the asking thread, or under contextvars.copy_context()",
+            do="return what the function returned itself: what was charged elsewhere comes with it",
         )
 
     def test_closing_twice_is_harmless(self, make: Make) -> None:
