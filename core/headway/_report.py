@@ -113,6 +113,8 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         slot_seconds=counts.slot_seconds,
         merge_seconds=counts.merge_seconds,
         ledger_seconds=counts.ledger_seconds,
+        trainings=counts.trainings,
+        train_seconds=counts.train_seconds,
         worker_starved_seconds=counts.worker_starved_seconds,
         wallclock=recorder.wallclock,
         forced_refreshes=counts.forced_refreshes,

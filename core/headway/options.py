@@ -30,7 +30,7 @@ HARNESS = 0.3
 
 LEAST_ALPHA_HARNESS = 5
 
-WORK = ("rollout", "propose", "measure", "rebase", "commit")
+WORK = ("rollout", "propose", "measure", "rebase", "commit", "train")
 """The kinds of work that a law of ``durations`` may stand for."""
 
 BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds")
@@ -206,6 +206,7 @@ class RunOptions:
     patience: int | None = _count("sweeps without a commit that end the run", None)
     rollout_timeout: float | None = _number("seconds for a rollout or proposal", None, above=0)
     eval_timeout: float | None = _number("seconds for a measurement", None, above=0)
+    train_timeout: float | None = _number("seconds for a training", None, above=0)
     shutdown_grace: float = _number(
         "seconds after the stop in which a commit on its way may still land",
         2.0,
@@ -218,6 +219,7 @@ class RunOptions:
         metadata=_word("a straggler is counted, run twice (hedge), or ended (cancel)", Straggler),
     )
     max_worker_errors: int = _count("failures borne while nothing has succeeded", 3)
+    max_train_errors: int = _count("failed trainings with no step that got through between them", 3)
     max_proposal_bytes: int = _count("longer proposals are discarded", 1_000_000)
     final_draws: int = _count("draws of each held-out task at the end", 4)
     durations: Mapping[str, Law] | None = attrs.field(

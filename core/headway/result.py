@@ -89,6 +89,8 @@ class Result:
             Together they are the slots times ``wallclock``.
         merge_seconds: Seconds of the aggregator's own code and of rebases.
         ledger_seconds: Seconds from the start of a commit to the ledger's answer.
+        trainings: Trainings begun.
+        train_seconds: Seconds from the start of a training to its answer, or until it was given up.
         worker_starved_seconds: Seconds for which worker places were free while the run searched,
             summed over the places.
         wallclock: Seconds of the run on the driver's clock; virtual under ``simulated``.
@@ -145,6 +147,8 @@ class Result:
     slot_seconds: Mapping[str, float] = attrs.field(converter=_by_word)
     merge_seconds: float
     ledger_seconds: float
+    trainings: int = 0
+    train_seconds: float = 0.0
     worker_starved_seconds: float
     wallclock: float
     forced_refreshes: int

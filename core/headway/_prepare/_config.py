@@ -45,6 +45,7 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         final_draws=options.final_draws,
         max_proposal_bytes=options.max_proposal_bytes,
         max_worker_errors=options.max_worker_errors,
+        max_train_errors=options.max_train_errors,
         max_rollouts=options.max_rollouts,
         max_calls=options.max_calls,
         max_tokens=options.max_tokens,
@@ -58,6 +59,7 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         patience=options.patience,
         rollout_timeout=options.rollout_timeout,
         eval_timeout=options.eval_timeout,
+        train_timeout=options.train_timeout,
         straggler_factor=options.straggler_factor,
         straggler=options.straggler,
         round_timeout=options.round_timeout if options.mode == "sync" else None,
@@ -143,5 +145,5 @@ def make_blueprint(
         alpha=options.least_alpha if options.alpha is None else options.alpha,
         stall_patience=options.stall_patience,
         carry_limit=options.carry_limit,
-        names={**parts.names, "domain": domain.name, "rebase": domain.name},
+        names={**parts.names, "domain": domain.name, "rebase": domain.name, "train": domain.name},
     )

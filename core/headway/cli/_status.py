@@ -94,6 +94,8 @@ def _counts(status: Status) -> Iterator[str]:
     calls = status.calls or {}
     again = f"; beside these {status.repeated} made again" if status.repeated else ""
     yield f"  calls          {sum(calls.values())}{_apart(calls)}{again}"
+    if status.trainings:
+        yield f"  trainings      {status.trainings}, in {status.train_seconds:.2f} s"
     if status.tokens or status.cost:
         yield f"  charged        {status.tokens} tokens, cost {status.cost:g}"
     if status.in_flight:

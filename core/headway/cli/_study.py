@@ -168,7 +168,7 @@ def _say_taken_up(study: Study) -> None:
     """
     engine = study.prepared.engine
     machine = engine.machine
-    again = sum(call.paid for call in machine.running_calls)
+    again = sum(call.paid or call.kind == "train" for call in machine.in_flight)
     made = machine.statistics().tickets
     sys.stderr.write(
         f"  taken up after {engine.events} events: version {machine.head.version}, {made} rollouts; "

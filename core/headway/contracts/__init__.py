@@ -51,6 +51,7 @@ from headway.contracts._requests import (
     Promote,
     Request,
     Scores,
+    Train,
 )
 from headway.contracts._values import (
     COMPLETIONS,
@@ -137,6 +138,7 @@ __all__ = [
     "Ticket",
     "TicketEnded",
     "TotalUsage",
+    "Train",
     "Trial",
     "TrialTerms",
     "Usage",

@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from headway.contracts._values import Json, Outcome, Splits, Task, canonical_json
+from headway.contracts._values import Card, Json, Outcome, Splits, Task, canonical_json
+from headway.errors import ContractError
 
 
 class Domain(ABC):
@@ -21,8 +22,8 @@ class Domain(ABC):
     ``rng`` receives a ``random.Random`` of its own, keyed by (run seed, ticket, purpose, draw); one
     that names ``payload`` receives what the aggregator's ``select`` gave, and one that names
     ``ticket`` its ``Ticket``, or None where something is measured.  With no other source of
-    randomness, equal seeds give equal runs.  ``rollout``, ``propose`` and ``measure`` may be
-    ``async def``.
+    randomness, equal seeds give equal runs.  ``rollout``, ``propose``, ``measure`` and ``train`` may
+    be ``async def``.
 
     Attributes:
         name: What people type.
@@ -89,6 +90,35 @@ class Domain(ABC):
         Score the state on a held-out or test task; by default the reward of a rollout.
         """
         return self.rollout(state, task, rng=rng).reward
+
+    def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+        """
+        Learn from cards, for an aggregator that yields ``Train``; what is returned is its answer.
+
+        It is for what takes long and must not hold up the search: a step of an optimizer, a fit.  It
+        runs beside rollouts, measurements and commits, in the run's own process whatever the executor,
+        takes no slot, and is never called while another call of it runs.  It may name ``rng``, whose
+        stream is keyed by the run's seed, the step and the request, and may ``charge``.
+
+        One that fails is tried again, and one that was under way when its process ended is made again
+        by the next process, with the same cards and payload; only what the run has acknowledged is
+        not repeated.  So it must be safe to make the same training again, though an earlier try went
+        half the way or all of it: keep what was learnt under a name that is in ``payload``, and take
+        up from there.  The default trains nothing.
+
+        Args:
+            state: The head that the step is a transaction on; it stays as it is.
+            cards: The cards that the step named, in its order; they stay as they are.
+            payload: What the step gave beside them.
+
+        Raises:
+            ContractError: this domain trains nothing.
+        """
+        message = (
+            f"the domain {type(self).name!r} trains nothing: give it a method"
+            " train(state, cards, payload), or take an aggregator that yields no Train"
+        )
+        raise ContractError(message)
 
     def keys(self, diff: Json) -> tuple[str, ...]:
         """

@@ -47,7 +47,7 @@ def charge(*, tokens: int = 0, cost: float = 0.0) -> None:
     """
     Say what the call that is running has spent, as often as it spends something.
 
-    To be called by a domain's code inside a rollout, a proposal, a verification or a measurement,
+    To be called by a domain's code inside a rollout, a proposal, a verification, a measurement or a training,
     from any thread or task that has a copy of the call's context (``asyncio.to_thread`` makes one;
     ``threading.Thread`` is given one by ``contextvars.copy_context().run``).  What a call that fails
     or is given up has charged counts too.  Outside of a run nothing happens, so that the same code

@@ -179,6 +179,29 @@ class Commit:
 
 
 @attrs.frozen
+class Train:
+    """
+    Have the domain learn from cards: its ``train`` is called, beside everything else that runs.
+
+    The answer is the JSON value that it returned.  When it raises, gives no JSON value or is not back
+    within ``train_timeout``, the request does not return: the step is abandoned, its cards wait again,
+    and it is tried again; ``max_train_errors`` failures with no step that got through between them end
+    the run.  Trainings are made one at a time.
+
+    Args:
+        cards: The cards of this step to learn from.
+        payload: A JSON value for the domain, such as which part of an update it is.  The next try of a
+            step that was abandoned makes the same requests again, so a name of the update belongs here.
+
+    Raises:
+        TypeError: a card or a number is of another type.
+    """
+
+    cards: tuple[int, ...] = attrs.field(converter=_numbers)
+    payload: Json = None
+
+
+@attrs.frozen
 class Promote:
     """
     Make a committed version the head of the branch ``stable``.
@@ -226,6 +249,6 @@ class Carry:
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
 
 
-Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote
+Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote | Train
 Scores: TypeAlias = tuple[tuple[float, ...], ...]
 """The answer to ``Measure``: one row a candidate."""

@@ -379,7 +379,7 @@ class Fault:
     Whatever made it, its message and traceback hold nothing that looks like a secret.
 
     Args:
-        where: ``rollout``, ``propose``, ``verify``, ``rebase``, ``measure``, ``commit``,
+        where: ``rollout``, ``propose``, ``verify``, ``rebase``, ``measure``, ``train``, ``commit``,
             ``backend`` (call after call failed), ``domain`` (one of its methods that is no call),
             ``aggregator`` or another plug-in's kind.
         type: The exception's class name, or what was wrong with a value.

@@ -8,10 +8,12 @@ is the very same object.
 from __future__ import annotations
 
 import copy
+import json
 from operator import is_
 from typing import Any
 
-from headway.contracts import Json
+from headway.contracts import Json, canonical_json
+from headway.contracts._depth import check_depth
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _CONTAINERS = frozenset({dict, list, tuple})
@@ -30,6 +32,18 @@ def copied(value: Json) -> Json:
         items = [item if type(item) in _SCALARS else copied(item) for item in value]
         return items if kind is list else tuple(items)
     return copy.deepcopy(value)
+
+
+def json_copy(value: Any) -> Json:
+    """
+    A copy as it would come back from a file.
+
+    Raises:
+        TypeError: it is not made of JSON types.
+        ValueError: it holds NaN or an infinity, or is nested too deep.
+    """
+    check_depth(value, "it")
+    return json.loads(canonical_json(value))
 
 
 def longer_than(value: Json, limit: int) -> bool:

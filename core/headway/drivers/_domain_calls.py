@@ -25,6 +25,7 @@ from headway.machine import (
     ProposeCall,
     RebaseCall,
     RolloutCall,
+    TrainCall,
     VerifyCall,
 )
 
@@ -37,7 +38,7 @@ CANCELLED: Final = Fault(where="driver", type="Cancelled", message="nobody waits
 _NOTHING: dict[str, Any] = {}
 """What a method is given that asks for nothing by name."""
 
-_METHODS = ("rollout", "propose", "measure")
+_METHODS = ("rollout", "propose", "measure", "train")
 
 
 class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
@@ -152,6 +153,7 @@ class DomainCalls:
         )
         names = {m: inspect.signature(getattr(self.domain, m)).parameters for m in _METHODS}
         self._wants = {m: frozenset(names[m]) & {"rng", "payload", "ticket"} for m in _METHODS}
+        self._wants["train"] &= {"rng"}  # the payload is given to each
 
     def __call__(self, call: Call) -> Answered:
         """
@@ -198,6 +200,10 @@ class DomainCalls:
         task = self.tasks[call.task]
         return self.domain.propose(call.artifact.value, task, call.outcome, **more)
 
+    def _train(self, call: TrainCall) -> Any:
+        more = self._more("train", None, None, "train", call.step, call.n)
+        return self.domain.train(call.artifact.value, call.cards, call.payload, **more)
+
     def _rebase(self, call: RebaseCall) -> Any:
         return self.domain.rebase(call.card.diff, call.artifact.value)
 
@@ -224,5 +230,6 @@ _CALLS: dict[type, Callable[[DomainCalls, Any], Any]] = {
     MeasureCall: DomainCalls._measure,
     ProposeCall: DomainCalls._propose,
     RebaseCall: DomainCalls._rebase,
+    TrainCall: DomainCalls._train,
 }
 """How each kind of call is made."""

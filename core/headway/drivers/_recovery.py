@@ -36,6 +36,7 @@ from headway.machine import (
     Resumed,
     Returned,
     Run,
+    TrainCall,
     Yielded,
 )
 
@@ -236,7 +237,7 @@ def take_up(recovery: Recovery, rows: Iterable[Row], answers: Iterable[Done] = (
     Args:
         recovery: Takes the rows in.
         rows: The journal.
-        answers: What paid calls gave that were in flight then: those are not made again.
+        answers: What paid calls and trainings gave that were in flight then: those are not made again.
 
     Raises:
         ReplayDivergence: the run is not the one that wrote the journal.
@@ -263,7 +264,8 @@ def take_up(recovery: Recovery, rows: Iterable[Row], answers: Iterable[Done] = (
         events = [Resumed(now), *recovery.reopen(now)]
         for answer in answers:
             call = calls.get(answer.call)
-            if call is not None and call.paid and answer.call not in cancelled:
+            dear = call is not None and (call.paid or isinstance(call, TrainCall))
+            if dear and answer.call not in cancelled:
                 events.append(attrs.evolve(answer, now=now))
                 del calls[answer.call]
     return TakenUp(

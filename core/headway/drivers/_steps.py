@@ -28,8 +28,10 @@ from headway.contracts import (
     Request,
     Step,
     StepContext,
+    Train,
 )
 from headway.contracts._memories import memory_copy
+from headway.drivers._copies import copied, json_copy
 from headway.errors import ContractError
 from headway.keyed import keyed_rng
 from headway.machine import (
@@ -88,7 +90,7 @@ class StepHost:
 
     def _advance(self, instruction: Resume) -> Any:
         if instruction.n:
-            return self._open[instruction.step].send(instruction.value)
+            return self._open[instruction.step].send(_own(instruction.value))
         start: StepStart = instruction.value
         context = self.context(instruction.step, start)
         generator = self.aggregator.step(start.cards, context)
@@ -167,6 +169,13 @@ class StepHost:
                 generator.close()
 
 
+def _own(answer: Any) -> Any:
+    """
+    An answer that the step may change; what else it is given can't be changed.
+    """
+    return copied(answer) if type(answer) in (dict, list) else answer
+
+
 def _with_plain_memory(step: Step) -> Step:
     """
     The same step, whose returned memory is a copy made of JSON values.
@@ -180,8 +189,9 @@ def _settled(request: Any) -> Request:
 
     Raises:
         ContractError: it is no request.
-        TypeError: a candidate is not made of JSON types, or the memory of them and of artifacts.
-        ValueError: a candidate or the memory holds NaN or an infinity.
+        TypeError: a candidate or a payload is not made of JSON types, or the memory of them and of
+            artifacts.
+        ValueError: a candidate, a payload or the memory holds NaN or an infinity.
     """
     if isinstance(request, Measure):
         digests = [candidate.digest for candidate in request.candidates]
@@ -195,6 +205,8 @@ def _settled(request: Any) -> Request:
         assert request.candidate.digest
         kept = request.memory is KEEP
         return request if kept else attrs.evolve(request, memory=memory_copy(request.memory))
+    if isinstance(request, Train):
+        return attrs.evolve(request, payload=json_copy(request.payload))
     if isinstance(request, Consume | Carry | Promote):
         return request
     message = f"a step yielded {request!r}, which is no request"

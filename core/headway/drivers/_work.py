@@ -4,6 +4,7 @@ Performs calls: the only place where a domain's code and the ledger run.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -32,7 +33,7 @@ from headway.contracts import (
 )
 from headway.contracts._metering import FREE, METER, Meter, read_meter
 from headway.drivers._bridge import Bridge
-from headway.drivers._copies import copied, longer_than, untouched
+from headway.drivers._copies import copied, json_copy, longer_than, untouched
 from headway.drivers._domain_calls import (
     CANCELLED,
     FAILURES,
@@ -43,7 +44,7 @@ from headway.drivers._domain_calls import (
     OfAPart,
     asked,
 )
-from headway.errors import ContractError, WorkerLostError
+from headway.errors import ContractError, WorkerLostError, shown
 from headway.journal import Keeper
 from headway.machine import (
     Call,
@@ -55,7 +56,11 @@ from headway.machine import (
     ProposeCall,
     RebaseCall,
     Rebased,
+    TrainCall,
 )
+
+_UNCHARGED = ("rebase", "commit", "promote")
+"""The kinds of calls that must not charge."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -92,6 +97,7 @@ class Workbench:
     _kill: Callable[[int], None] | None = attrs.field(init=False)
     _threads: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _training: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._calls = DomainCalls(self.domain, self.tasks, self.seed)
@@ -105,6 +111,7 @@ class Workbench:
             "rebase": self._rebased,
             "commit": self._committed,
             "promote": self._promoted,
+            "train": self._trained,
         }
         self._kill = getattr(self.executor, "kill", None)
         begin = getattr(self.executor, "begin", None)
@@ -116,13 +123,15 @@ class Workbench:
         Perform a call and report it; never raises an ``Exception``.
         """
         kind = call.kind
-        meter: Meter = [] if call.paid else FREE
+        meter: Meter = FREE if kind in _UNCHARGED else []
         before = METER.set(meter)
         try:
             if kind in self.coroutines:
                 raw = self.bridge.wait(self._calls.raw(call))
             elif kind in self._ledger_calls:
                 raw = self._ledger_calls[kind](call)
+            elif kind == "train":  # here, wherever rollouts run: it keeps what it has learnt
+                raw = self._calls.raw(call)
             else:
                 answered = self._executed(call)
                 meter.extend(answered.charged)
@@ -189,7 +198,11 @@ class Workbench:
         meter: Meter = []
         METER.set(meter)
         try:
-            raw = await self._calls.raw(call)
+            if call.kind == "train":
+                async with self._training:  # one that was cancelled may not have ended yet
+                    raw = await self._calls.raw(call)
+            else:
+                raw = await self._calls.raw(call)
             value = self._kept(call, self._finish[call.kind](call, raw))
         except FAILURES as error:
             return Broken.of(call, error).failed(now(), call, read_meter(meter))
@@ -261,6 +274,15 @@ class Workbench:
             return Rebased(proposal=None, artifact=None)
         proposal, after = self._proposal(raw, call.artifact)
         return Rebased(proposal=proposal, artifact=after)
+
+    def _trained(self, call: TrainCall, raw: Any) -> CallValue:
+        del call
+        try:
+            value: CallValue = json_copy(raw)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"train returned {shown(raw)}, which is no JSON value: {error}"
+            raise InvalidValue(message) from error
+        return value
 
     def _committed(self, call: CommitCall, raw: Any) -> Committed | HeadMoved:
         if isinstance(raw, Committed) and type(raw.version) is int and raw.version > call.expected:

@@ -45,6 +45,7 @@ from headway.machine import (
     Run,
     Stop,
     Tick,
+    TrainCall,
 )
 
 LINGER = 0.2
@@ -85,11 +86,14 @@ class ConcurrentRun:
     _waker: Waker = attrs.field(factory=Waker, init=False)
     _work: Lane[Call] = attrs.field(init=False)
     _commits: Lane[Call] = attrs.field(init=False)
+    _trainings: Lane[Call] = attrs.field(init=False)
     _steps: Lane[StepWork] | LoopSteps = attrs.field(init=False)
     _loop: Loop = attrs.field(init=False)
+    _lanes: dict[str, Lane[Call]] = attrs.field(init=False)
     _places: tuple[Place, ...] = attrs.field(init=False)
     _teller: Teller = attrs.field(init=False)
     _cancelled: set[int] = attrs.field(factory=set[int], init=False)
+    _in_training: set[int] = attrs.field(factory=set[int], init=False)
     _is_told: bool = attrs.field(init=False)
     _coroutines: frozenset[str] = attrs.field(init=False)
     _sleeps_until: float = attrs.field(default=0.0, init=False)
@@ -99,12 +103,15 @@ class ConcurrentRun:
     def __attrs_post_init__(self) -> None:
         self._work = Lane("worker", self._perform, self._refused)
         self._commits = Lane("commit", self._perform, self._refused, most=1)
+        self._trainings = Lane("train", self._perform, self._refused, most=1)
         self._loop = Loop(self._perform_on_loop, self._refused, self.home)
         if self.steps_on_loop:
             self._steps = LoopSteps(self._loop, self._advance)
         else:
             self._steps = Lane("steps", self._advance, self._refused, most=1)
-        self._places = (self._work, self._steps, self._commits, self._loop)  # the loop ends last
+        self._lanes = {"commit": self._commits, "promote": self._commits, "train": self._trainings}
+        # The loop ends last.
+        self._places = (self._work, self._steps, self._commits, self._trainings, self._loop)
         self._teller = Teller(
             self.engine.tell, self._waker.wake, self._break_off, self.engine.settle_journal
         )
@@ -218,6 +225,7 @@ class ConcurrentRun:
             if place is not None:
                 place.ended(call)
                 self._cancelled.discard(call)
+                self._in_training.discard(call)
             if event is not None and not self._over:
                 self._handle(event)
         wake_at = self.engine.machine.wake_at
@@ -257,6 +265,9 @@ class ConcurrentRun:
             self._commits.put(call)
         elif call.kind in self._coroutines:
             self._loop.put(call)
+        elif isinstance(call, TrainCall):
+            self._in_training.add(call.id)
+            self._trainings.put(call)
         else:
             self._work.put(call)
 
@@ -268,9 +279,13 @@ class ConcurrentRun:
             self.engine.bench.give_up(instruction.call)
 
     def _abandon(self, instruction: Abandon) -> None:
-        place = self._loop if instruction.call in self._loop.held else self._work
-        place.lose(instruction.call)
+        self._place_of(instruction.call).lose(instruction.call)
         self.engine.bench.give_up(instruction.call)
+
+    def _place_of(self, call: int) -> Lane[Call] | Loop:
+        if call in self._loop.held:
+            return self._loop
+        return self._trainings if call in self._in_training else self._work
 
     def _go_on(self, instruction: StepWork) -> None:
         self._steps.put(instruction)
@@ -294,7 +309,7 @@ class ConcurrentRun:
     # ------------------------------------------------------------------ the work itself
 
     def _perform(self, call: Call) -> None:
-        lane = self._commits if call.kind in ("commit", "promote") else self._work
+        lane = self._lanes.get(call.kind, self._work)
         answer: Event | None = None
         try:
             if call.id in self._cancelled:

@@ -120,9 +120,11 @@ class EvolveArguments(TypedDict, total=False):
     straggler: Straggler
     straggler_factor: float
     max_worker_errors: int
+    max_train_errors: int
     max_proposal_bytes: int
     rollout_timeout: float | None
     eval_timeout: float | None
+    train_timeout: float | None
     final_draws: int
     rounds: int | None
     round_size: int | None

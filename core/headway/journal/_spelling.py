@@ -76,7 +76,11 @@ def spell_value(value: CallValue) -> str | None:
     if type(value) is Proposal:
         check_depth(value.diff, "it")
     text = spell(value)
-    return text if type(value) is Proposal else None
+    return text if type(value) in _CHANGING else None
+
+
+_CHANGING = (Proposal, dict, list)
+"""What somebody may change in place, and holds no artifact."""
 
 
 _UNCHANGING = frozenset({type(None), bool, str})

@@ -15,6 +15,7 @@ from headway.machine._calls import (
     Rebased,
     RolloutCall,
     TicketCall,
+    TrainCall,
     VerifyCall,
 )
 from headway.machine._config import MachineConfig
@@ -99,6 +100,7 @@ __all__ = [
     "Stop",
     "Tick",
     "TicketCall",
+    "TrainCall",
     "VerifyCall",
     "Yielded",
 ]

@@ -16,8 +16,10 @@ from headway.machine._calls import (
     PromoteCall,
     RebaseCall,
     TicketCall,
+    TrainCall,
 )
 from headway.machine._events import Done, Failed
+from headway.machine._instructions import Abandon
 from headway.machine._measuring import Item, Requester
 from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
@@ -48,6 +50,9 @@ class Answers:
         promotion = self.state.promotions.get(call)
         if promotion is not None:
             return promotion
+        training = self.state.training.running
+        if training is not None and training.id == call:
+            return training
         committing = self.sweeps.committing
         commit = None if committing is None else committing.step.commit
         return commit if commit is not None and commit.id == call else None
@@ -60,8 +65,9 @@ class Answers:
         calls: dict[int, Call] = {**self.state.slots.running, **self.state.promotions}
         committing = self.sweeps.committing
         commit = None if committing is None else committing.step.commit
-        if commit is not None:
-            calls[commit.id] = commit
+        for call in (commit, self.state.training.running):
+            if call is not None:
+                calls[call.id] = call
         return tuple(calls[number] for number in sorted(calls))
 
     @property
@@ -84,6 +90,9 @@ class Answers:
             self._late(event)
             return
         value: Any = event.value
+        if isinstance(call, TrainCall):
+            self.requests.trained(call, value, event.usage)
+            return
         if call.paid:
             self.state.backoff.worked(call.kind)
         if self.state.plugin_errors:
@@ -147,6 +156,9 @@ class Answers:
         if call is None:
             self.state.late(event.call, event.usage)
             self.state.measuring.late_failure(event.call)
+            return
+        if isinstance(call, TrainCall):
+            self.requests.train_failed(call, event.fault, event.usage, event.retry_after)
             return
         if event.fault.where == "executor":
             self.state.plugin_erred(event.fault)
@@ -219,3 +231,12 @@ class Answers:
                 task=getattr(call, "task", None),
             )
             self._give_up(call, fault, "timeout")
+        training = state.training.overdue(state.now)
+        if training is not None:
+            self._train_overdue(training)
+
+    def _train_overdue(self, call: TrainCall) -> None:
+        fault = Fault(where="train", type="Timeout", message="no answer within train_timeout")
+        self.state.training.untold.add(call.id)
+        self.state.out.append(Abandon(call.id))
+        self.requests.train_failed(call, fault, NO_USAGE, None)

@@ -6,7 +6,8 @@ at any number of workers.  Of rollouts and calls, what is held is exact.  Of tok
 that is reserved, or has started and is not accounted for, holds the declared ceiling of one call:
 what is spent then never exceeds the maximum, unless a call exceeds its ceiling.  Without a ceiling it
 holds the mean of the calls so far, and the maximum is exceeded by no more than the error of that
-estimate on the calls that are held.
+estimate on the calls that are held.  What a training charges is spent when it is told, and nothing is
+held for it before: by that much a maximum may be exceeded, and then nothing more begins.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Resource:
         most: What may be spent; None means no bound.
         ceiling: The most that one call spends, if that is declared.
         untold: What calls may have spent whose process ended before they said it.
+        apart: What of it was spent by trainings, which are no calls: it says nothing of the others.
     """
 
     name: str
@@ -44,13 +46,18 @@ class Resource:
     ceiling: int | None
     spent: int = attrs.field(default=0, init=False)
     untold: int = attrs.field(default=0, init=False)
+    apart: int = attrs.field(default=0, init=False)
 
     def lose(self, calls: int, settled: int) -> None:
         """
         So many calls have spent something, and nobody will say what: the most that they may have,
         or where nothing is declared, what others did.
         """
-        each = self.ceiling if self.ceiling is not None else self.spent // max(1, settled)
+        each = (
+            self.ceiling
+            if self.ceiling is not None
+            else (self.spent - self.apart) // max(1, settled)
+        )
         self.untold += calls * each
 
     def fits(self, held: int, settled: int) -> bool:
@@ -62,8 +69,9 @@ class Resource:
         left = self.most - self.untold
         if self.ceiling is not None:
             return self.spent + held * self.ceiling <= left
-        # spent + held * spent / settled, in whole numbers.
-        return not settled or self.spent * (settled + held) <= left * settled
+        # spent + held * (spent by calls) / settled, in whole numbers.
+        of_calls = self.spent - self.apart
+        return not settled or of_calls * (settled + held) <= (left - self.apart) * settled
 
     def exceeded_by(self, spent: int) -> bool:
         """
@@ -191,6 +199,14 @@ class Budget:
         """
         self._tokens.spent += usage.tokens
         self._cost.spent += round(usage.cost * _PARTS)
+
+    def charge_training(self, usage: Usage) -> None:
+        """
+        Count what a training has spent, for which nothing was held.
+        """
+        self.charge(usage)
+        self._tokens.apart += usage.tokens
+        self._cost.apart += round(usage.cost * _PARTS)
 
     def above_ceiling(self, usage: Usage) -> str | None:
         """

@@ -1,8 +1,8 @@
 """
 The work that a driver performs for the machine, and what each kind of work gives back.
 
-A call is paid when it runs a user's rollout, proposal or measurement; rebasing, committing and
-promoting are not.
+A call is paid when it runs a user's rollout, proposal or measurement; rebasing, committing, promoting
+and training are not, though a training may charge.
 """
 
 from __future__ import annotations
@@ -140,6 +140,28 @@ class PromoteCall:
     version: int
 
 
+@record
+class TrainCall:
+    """
+    Learn from cards.  Gives a JSON value.
+
+    Args:
+        step: The step that asked.
+        n: Which of its requests that was.
+        artifact: The head that the step is a transaction on.
+    """
+
+    kind: ClassVar[str] = "train"
+    paid: ClassVar[bool] = False
+
+    id: int
+    step: int
+    n: int
+    artifact: Artifact
+    cards: tuple[Card, ...]
+    payload: Json
+
+
 @record(kw_only=True)
 class Rebased:
     """
@@ -156,9 +178,21 @@ class Rebased:
 
 OfTicket: TypeAlias = RolloutCall | ProposeCall | VerifyCall
 LedgerCall: TypeAlias = CommitCall | PromoteCall
-Call: TypeAlias = RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | LedgerCall
+Call: TypeAlias = (
+    RolloutCall | ProposeCall | VerifyCall | RebaseCall | MeasureCall | LedgerCall | TrainCall
+)
 CallValue: TypeAlias = (
-    Outcome | Proposal | Rebased | Committed | HeadMoved | Snapshot | float | None
+    Outcome
+    | Proposal
+    | Rebased
+    | Committed
+    | HeadMoved
+    | Snapshot
+    | dict[str, Json]
+    | list[Json]
+    | str
+    | float
+    | None
 )
 
 ANSWERS: dict[str, tuple[type, ...]] = {
@@ -169,5 +203,6 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "measure": (float,),
     "commit": (Committed, HeadMoved),
     "promote": (Snapshot,),
+    "train": (dict, list, str, bool, int, float, type(None)),
 }
 """What a finished call of each kind may give."""

@@ -48,6 +48,7 @@ from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 from headway.machine._tally import FaultCount, Tally
 from headway.machine._tickets import Tickets
+from headway.machine._training import Training
 from headway.merger import Merger
 
 PARTS: dict[type, tuple[str, ...]] = {
@@ -62,6 +63,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Backpressure: ("stall_patience", "carry_limit"),
     EvidenceBuffer: (),
     Measuring: (),
+    Training: (),
     Tally: (),
     FaultCount: (),
     RunDigest: (),

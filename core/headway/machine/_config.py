@@ -25,7 +25,14 @@ STOPS_UNSCORED = ("interrupted", "error")
 STRAGGLER = ("count", "hedge", "cancel")
 """What may become of a rollout that takes too long."""
 
-_COUNTS = ("n_workers", "slots", "final_draws", "max_proposal_bytes", "max_worker_errors")
+_COUNTS = (
+    "n_workers",
+    "slots",
+    "final_draws",
+    "max_proposal_bytes",
+    "max_worker_errors",
+    "max_train_errors",
+)
 _LIMITS = (
     "max_rollouts",
     "max_calls",
@@ -36,7 +43,7 @@ _LIMITS = (
     "checkpoint_every",
 )
 _AMOUNTS = ("max_cost", "cost_per_call")
-_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout", "round_timeout")
+_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout", "train_timeout", "round_timeout")
 
 
 @attrs.frozen(kw_only=True)
@@ -64,6 +71,8 @@ class MachineConfig:
         final_draws: Fresh draws of each held-out task for the final score.
         max_proposal_bytes: Longer changes are ``discarded(oversized)``.
         max_worker_errors: Failures that a worker bears while nothing has ever succeeded.
+        max_train_errors: Failed trainings that end the run, when no step that trained gets through
+            between them.
         max_rollouts: Tickets to admit.
         max_calls: Paid calls to make, final scoring included.
         max_tokens: Tokens to be charged, final scoring included.
@@ -77,6 +86,7 @@ class MachineConfig:
         patience: Sweeps in a row without a commit that end the run; lost ones do not count.
         rollout_timeout: Deadline of a rollout, proposal or verification, in seconds.
         eval_timeout: Deadline of a measurement or rebase, in seconds.
+        train_timeout: Deadline of a training, in seconds.
         straggler_factor: A rollout that takes this many times its prediction is a straggler.
         straggler: What becomes of one: ``"count"``, ``"hedge"`` or ``"cancel"``.
         round_timeout: Seconds after which the rollouts of a round end as they stand (barrier only).
@@ -106,6 +116,7 @@ class MachineConfig:
     final_draws: int = 4
     max_proposal_bytes: int = 1_000_000
     max_worker_errors: int = 3
+    max_train_errors: int = 3
     max_rollouts: int | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -119,6 +130,7 @@ class MachineConfig:
     patience: int | None = None
     rollout_timeout: float | None = None
     eval_timeout: float | None = None
+    train_timeout: float | None = None
     straggler_factor: float = 3.0
     straggler: str = "count"
     round_timeout: float | None = None

@@ -19,6 +19,7 @@ def count(state: State, tickets: Tickets, sweeps: Sweeps) -> Statistics:
     tally = state.tally
     running = Counter(call.kind for call in state.slots.running.values())
     committing, budget = sweeps.committing is not None, state.budget
+    training = state.training.running is not None
     return Statistics(
         version=state.head.version,
         tickets=tally.tickets,
@@ -47,6 +48,8 @@ def count(state: State, tickets: Tickets, sweeps: Sweeps) -> Statistics:
         slot_seconds=tally.slot_seconds(running, slots=state.slots.capacity, now=state.now),
         merge_seconds=tally.merge_seconds(running, state.now),
         ledger_seconds=tally.ledger_seconds + committing * state.now,
+        trainings=tally.trainings,
+        train_seconds=tally.train_seconds + training * state.now,
         worker_starved_seconds=tally.starved,
         determinism=state.determinism,
     )

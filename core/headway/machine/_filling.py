@@ -45,6 +45,7 @@ class Filling:
         Start what open steps wait for; True when a score that is waited for can't be afforded.
         """
         state = self.state
+        self.sweeps.start_training()
         self.tickets.start_held()
         again = state.backoff.proven and state.backoff.failing and state.slots.free > 0
         if again and state.may_pay and self._start_rollouts():

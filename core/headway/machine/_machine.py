@@ -447,6 +447,7 @@ class Machine:
             self._tickets.next_straggler(),
             self._tickets.round_ends,
             self._scoring.next_deadline(),
+            state.training.next_alarm(state.now),
         ):
             if alarm is not None and alarm < soonest:
                 soonest = alarm

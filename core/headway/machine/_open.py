@@ -12,7 +12,7 @@ import attrs
 from headway.contracts import KEEP, Card, Json
 from headway.machine._calls import CommitCall
 
-Awaiting: TypeAlias = Literal["plugin", "measure", "commit", "turn"]
+Awaiting: TypeAlias = Literal["plugin", "measure", "train", "commit", "turn"]
 
 
 @attrs.define(eq=False)
@@ -23,9 +23,10 @@ class OpenStep:
     Args:
         number: The step's number.
         n: How many requests it has made.
-        awaiting: Whom the machine waits for: the plug-in, a measurement, the ledger, or another
-            step's commit.
+        awaiting: Whom the machine waits for: the plug-in, a measurement, a training, the ledger, or
+            another step's commit.
         asked: Whether it has asked for anything.
+        trained: Whether a training has worked for it.
         carried: Cards that it wants to carry over.
         commit: The commit that is on its way.
         memory: The memory to keep once that commit is acknowledged.
@@ -36,6 +37,7 @@ class OpenStep:
     n: int = 0
     awaiting: Awaiting = "plugin"
     asked: bool = False
+    trained: bool = False
     carried: set[int] = attrs.field(factory=set[int])
     commit: CommitCall | None = None
     memory: Json = KEEP
@@ -102,6 +104,13 @@ class OpenSweep:
         Whether nothing but a rebase or a measurement can take it further.
         """
         return self.begun is None or self.begun.awaiting == "measure"
+
+    @property
+    def trains(self) -> bool:
+        """
+        Whether it waits for a training.
+        """
+        return self.begun is not None and self.begun.awaiting == "train"
 
     @property
     def has_committed(self) -> bool:

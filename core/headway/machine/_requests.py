@@ -24,9 +24,11 @@ from headway.contracts import (
     Request,
     Snapshot,
     SweepOutcome,
+    Train,
+    Usage,
 )
 from headway.contracts._memories import memory_text
-from headway.machine._calls import CommitCall, PromoteCall
+from headway.machine._calls import CommitCall, PromoteCall, TrainCall
 from headway.machine._instructions import Run
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._messages import commit_message
@@ -71,6 +73,9 @@ class Requests:
             self._measure(step, request)
         elif isinstance(request, Compare):
             self._compare(step, request)
+        elif isinstance(request, Train):
+            step.awaiting = "train"
+            self.state.training.wishes[step.number] = request
         elif isinstance(request, Commit):
             self._commit(sweep, request)
         elif isinstance(request, Promote):
@@ -156,6 +161,40 @@ class Requests:
         state.tally.ledger_seconds -= state.now
         state.out.append(Run(call))
 
+    def trained(self, call: TrainCall, value: Json, usage: Usage) -> None:
+        """
+        A training worked.
+        """
+        self.state.trained(usage)
+        sweep = self.sweeps.of_step(call.step)
+        assert sweep is not None
+        sweep.step.trained = True
+        self.sweeps.answer(sweep.step, value)
+
+    def train_failed(
+        self, call: TrainCall, fault: Fault, usage: Usage, retry_after: float | None
+    ) -> None:
+        """
+        A training failed: its step's cards wait again; when it failed too often, the run can't go on.
+        """
+        state = self.state
+        state.trained(usage)
+        state.training.failed(state.now, retry_after)
+        state.fault(fault)
+        sweep = self.sweeps.of_step(call.step)
+        assert sweep is not None
+        self.sweeps.close(sweep, "error")
+        self.sweeps.again = True
+        if state.training.errors >= state.config.max_train_errors:
+            state.stop("error", fault)
+
+    def _got_through(self, step: OpenStep) -> None:
+        """
+        A step committed or ended: if it trained, trainings that failed are no longer in a row.
+        """
+        if step.trained:
+            self.state.training.errors = 0
+
     def _message(self, sweep: OpenSweep, request: Commit) -> str:
         measuring, held_out = self.state.measuring, self.state.config.held_out
         cards = [sweep.survivors[number] for number in request.cards]
@@ -189,6 +228,7 @@ class Requests:
 
     def _committed(self, sweep: OpenSweep, cards: tuple[int, ...]) -> None:
         step = sweep.step
+        self._got_through(step)
         for number in cards:
             self.sweeps.decide(sweep, number, "committed")
         sweep.committed += len(cards)
@@ -244,6 +284,7 @@ class Requests:
             step.awaiting = "turn"  # as a second commit would, and with the same end
             return
         self.state.plugin_worked(_STEP)
+        self._got_through(step)
         if memory is not None:
             self._remember(sweep, memory)
         if not step.asked:

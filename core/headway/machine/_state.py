@@ -13,6 +13,7 @@ import attrs
 from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
 from headway.contracts import (
+    NO_USAGE,
     Card,
     CardDecided,
     Decision,
@@ -27,7 +28,7 @@ from headway.contracts import (
 from headway.gate import Gate
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
-from headway.machine._calls import Call, PromoteCall
+from headway.machine._calls import Call, PromoteCall, TrainCall
 from headway.machine._config import STOPS_DRAINING, MachineConfig
 from headway.machine._digest import RunDigest
 from headway.machine._instructions import Abandon, Cancel, Instruction, Notify, Run
@@ -35,6 +36,7 @@ from headway.machine._lookups import Lookups
 from headway.machine._measuring import Measuring, Requester
 from headway.machine._slots import Slots
 from headway.machine._tally import Tally
+from headway.machine._training import Training
 from headway.merger import Merger
 
 WORTH_GATHERING = 0.1
@@ -77,6 +79,7 @@ class State:
     names: Mapping[str, str] = attrs.field(factory=dict[str, str])
     buffer: EvidenceBuffer = attrs.field(factory=EvidenceBuffer)
     measuring: Measuring = attrs.field(factory=Measuring)
+    training: Training = attrs.field(factory=Training)
     tally: Tally = attrs.field(factory=Tally)
     digest: RunDigest = attrs.field(factory=RunDigest)
     backoff: Backoff = attrs.field(factory=Backoff)
@@ -109,6 +112,7 @@ class State:
             ("rollout", "propose", "verify"), self.config.rollout_timeout
         )
         self._timeouts |= dict.fromkeys(("measure", "rebase"), self.config.eval_timeout)
+        self._timeouts["train"] = self.config.train_timeout
         config = self.config
         self.budget = Budget(
             max_rollouts=config.max_rollouts,
@@ -144,8 +148,7 @@ class State:
         Start a call in a free slot; a paid one has been reserved before.
         """
         kind = call.kind
-        timeout = self._timeouts[kind]
-        self.slots.start(call, None if timeout is None else self.now + timeout)
+        self.slots.start(call, self._deadline(kind))
         if call.paid:
             self.budget.spend()
             self.backoff.started(call.id)
@@ -175,6 +178,39 @@ class State:
             self.abandoned.add(call)
         self.out.append(Abandon(call))
 
+    def train(self, call: TrainCall) -> None:
+        """
+        Start a training, which takes no slot.
+        """
+        self.training.began(call, self._deadline("train"))
+        self.tally.trainings += 1
+        self.tally.train_seconds -= self.now
+        self.out.append(Run(call))
+
+    def trained(self, usage: Usage) -> None:
+        """
+        The training that runs is over, and says what it has spent.
+        """
+        self.training.ended()
+        self.tally.train_seconds += self.now
+        self.budget.charge_training(usage)
+
+    def leave_training(self, step: int) -> None:
+        """
+        A step waits for no training any more; one that runs is given up, and may say later what it has
+        spent.
+        """
+        training, running = self.training, self.training.running
+        training.wishes.pop(step, None)
+        if running is not None and running.step == step:
+            self.trained(NO_USAGE)
+            training.untold.add(running.id)
+            self.out.append(Abandon(running.id))
+
+    def _deadline(self, kind: str) -> float | None:
+        timeout = self._timeouts[kind]
+        return None if timeout is None else self.now + timeout
+
     def restart_calls(self) -> None:
         """
         The calls that run are made once more, by another process, with all their time before them.
@@ -189,6 +225,7 @@ class State:
         self.budget.lose(repeated + len(self.abandoned))
         self.budget.settle(len(self.abandoned))
         self.abandoned.clear()
+        self.training.restarted(self._deadline("train"))
 
     def late(self, call: int, usage: Usage) -> None:
         """
@@ -199,6 +236,9 @@ class State:
             self.abandoned.discard(call)
             self.budget.settle(1)
             self.budget.charge(usage)
+        elif call in self.training.untold:
+            self.training.untold.discard(call)
+            self.budget.charge_training(usage)
 
     def charge(self, where: str, task: str, usage: Usage) -> None:
         """

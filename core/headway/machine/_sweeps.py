@@ -21,7 +21,7 @@ from typing import Any, Literal
 import attrs
 
 from headway.contracts import Card, Fault, SweepDone, SweepOutcome
-from headway.machine._calls import RebaseCall, Rebased
+from headway.machine._calls import RebaseCall, Rebased, TrainCall
 from headway.machine._instructions import Abort, Cancel, Notify, Resume, StepStart
 from headway.machine._lookups import LookupRaised
 from headway.machine._measuring import Requester
@@ -108,13 +108,13 @@ class Sweeps:
         Whether one more sweep may be open: all that the open ones wait for is running.
 
         A step that is about to speak may ask for more, and a commit on its way will most likely
-        move the head, so either is waited for.
+        move the head, so either is waited for; a training is not.
         """
         if not self.open:
             return True
         return (
             len(self.open) < self.state.config.max_steps
-            and self.waiting
+            and all(sweep.waits or sweep.trains for sweep in self.open.values())
             and not any(sweep.rebasing for sweep in self.open.values())
             and self.state.measuring.next() is None
         )
@@ -221,6 +221,28 @@ class Sweeps:
                 sweep.rebases[call.id] = card.number
                 return call
         return None
+
+    def start_training(self) -> None:
+        """
+        Start the training that an open step waits for, unless one runs.
+        """
+        state = self.state
+        wish = state.training.next(state.now)
+        if wish is None:
+            return
+        number, request = wish
+        sweep = self.of_step(number)
+        assert sweep is not None
+        cards = tuple(sweep.survivors[card] for card in request.cards)
+        call = TrainCall(
+            id=state.next_call(),
+            step=number,
+            n=sweep.step.n,
+            artifact=state.head.artifact,
+            cards=cards,
+            payload=request.payload,
+        )
+        state.train(call)
 
     def rebased(self, call: int, value: Rebased) -> None:
         """
@@ -388,6 +410,7 @@ class Sweeps:
         state.out += [Cancel(call) for call in sweep.rebases if call in state.slots.running]
         if sweep.begun is not None:
             state.forget(("step", sweep.begun.number))
+            state.leave_training(sweep.begun.number)
             state.out.append(Abort(sweep.begun.number))
         state.buffer.give_back(sweep.cards)
         self.finish(sweep, "committed" if sweep.has_committed else outcome)

@@ -57,6 +57,8 @@ class Statistics:
             slots times the length of the run.
         merge_seconds: Steps' own code and rebases.
         ledger_seconds: Commits, from their start to the ledger's answer.
+        trainings: Trainings begun.
+        train_seconds: Trainings, from their start to their answer or until they were given up.
         worker_starved_seconds: Worker places that were free while the run searched.
         determinism: What is known of rewards.
     """
@@ -88,6 +90,8 @@ class Statistics:
     slot_seconds: Mapping[str, float]
     merge_seconds: float
     ledger_seconds: float
+    trainings: int
+    train_seconds: float
     worker_starved_seconds: float
     determinism: str
 
@@ -141,6 +145,8 @@ class Tally:
     repeated: int = 0
     steps_seconds: float = 0.0
     ledger_seconds: float = 0.0
+    trainings: int = 0
+    train_seconds: float = 0.0
     idle_waiting: float = 0.0
     starved: float = 0.0
     reverify_seconds: float = 0.0

@@ -99,7 +99,7 @@ def _metered(state: State, tickets: Tickets) -> None:
             and resource.most is not None
             and not state.tally.above_ceiling
         ):
-            spent = resource.spent + held * resource.ceiling
+            spent = resource.spent - resource.apart + held * resource.ceiling
             _must(spent <= resource.most, f"{resource.name} overshot")
 
 
@@ -110,10 +110,22 @@ def _open_sweeps(state: State, sweeps: Sweeps) -> None:
     _must(leased == held, "a leased card is held by no open sweep, or by two")
     for sweep in sweeps.open.values():
         _open_sweep(state, sweep)
+    _training(state, sweeps)
     commits = [s.begun is not None and s.begun.commit is not None for s in sweeps.open.values()]
     _must(commits.count(True) <= 1, "two commits are on their way")
     turns = [s.begun is not None and s.begun.awaiting == "turn" for s in sweeps.open.values()]
     _must(any(commits) or not any(turns), "a step waits for a commit that is not on its way")
+
+
+def _training(state: State, sweeps: Sweeps) -> None:
+    training = state.training
+    waiting = [s.step.number for s in sweeps.open.values() if s.trains]
+    asked = [*training.wishes] + ([] if training.running is None else [training.running.step])
+    _must(sorted(asked) == sorted(waiting), "a training and no step that waits for it, or none")
+    if state.phase in ("running", "draining"):
+        _must(training.next(state.now) is None, "a training waits and none runs")
+    if state.config.max_train_errors <= training.errors:
+        _must(state.stop_reason, "trainings failed too often, and the run goes on")
 
 
 def _open_sweep(state: State, sweep: OpenSweep) -> None:
@@ -159,5 +171,6 @@ def _finished(state: State, tickets: Tickets, sweeps: Sweeps) -> None:
     _must(not tickets.flights, "the run ended and a ticket is in flight")
     _must(not sweeps.open, "the run ended and a sweep is open")
     _must(not state.slots.running, "the run ended and a call runs")
+    _must(state.training.running is None, "the run ended and a training runs")
     _must(not state.promotions, "the run ended and a promotion is waited for")
     _must(state.stop_reason, "the run ended for no reason")

@@ -24,6 +24,9 @@ from headway.rundir._reading import OpenRun, Owner, open_run
 QUICK = 10_000
 """Events of a run that has not ended that are read without being asked for, in two seconds or so."""
 
+_TOLD = ("rollout", "propose", "verify", "rebase", "measure", "train")
+"""The kinds of calls that count as in flight."""
+
 _WRITTEN = (DATABASE, f"{DATABASE}-wal")
 """What changes with every event; SQLite makes an empty log also for who only reads."""
 
@@ -50,7 +53,9 @@ class Status:
         rollouts: Rollouts begun.
         calls: Paid calls begun, by kind.
         repeated: Paid calls that were made again after a crash.
-        in_flight: Calls that run, or ran when the process ended, by kind.
+        in_flight: Calls that run, or ran when the process ended, by kind; but for the ledger's.
+        trainings: Trainings begun.
+        train_seconds: How long they have run, on the run's own clock.
         baseline: The first head's held-out reward; None when it is not known.
         reward: The head's held-out reward; None when it is not known.
         seconds: The run's own clock, virtual under ``simulated``.
@@ -77,6 +82,8 @@ class Status:
     calls: Mapping[str, int] | None = None
     repeated: int | None = None
     in_flight: Mapping[str, int] | None = None
+    trainings: int | None = None
+    train_seconds: float | None = None
     baseline: float | None = None
     reward: float | None = None
     seconds: float | None = None
@@ -142,6 +149,8 @@ def _of_result(result: Result) -> dict[str, Any]:
         "calls": dict(result.calls),
         "repeated": result.repeated_calls,
         "in_flight": {},
+        "trainings": result.trainings,
+        "train_seconds": result.train_seconds,
         "baseline": result.baseline_reward,
         "reward": result.final_reward,
         "seconds": result.wallclock,
@@ -181,7 +190,9 @@ def _of_events(kept: OpenRun) -> dict[str, Any]:
         "rollouts": counts.tickets,
         "calls": dict(counts.calls),
         "repeated": counts.repeated,
-        "in_flight": dict(Counter(call.kind for call in machine.running_calls)),
+        "in_flight": dict(Counter(call.kind for call in machine.in_flight if call.kind in _TOLD)),
+        "trainings": counts.trainings,
+        "train_seconds": counts.train_seconds,
         "baseline": None if baseline is None else baseline.mean,
         "reward": baseline.mean if baseline and seen.reward is None else seen.reward,
         "seconds": seen.seconds,
