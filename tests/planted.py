@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import attrs
+import planted_trainings
 import pytest
 
 from headway.backpressure import Backpressure
@@ -511,6 +512,7 @@ BUGS: tuple[Plant, ...] = (
     checkpoint_forgets_estimates,
     checkpoint_forgets_what_is_due,
     held_step_waits,
+    *planted_trainings.BUGS,
 )
 
 

@@ -16,12 +16,10 @@ import attrs
 
 from headway.contracts import (
     KEEP,
-    Artifact,
     Card,
     CardDecided,
     Commit,
     Compare,
-    Comparison,
     FaultSeen,
     HeadCommitted,
     HeadMoved,
@@ -31,12 +29,12 @@ from headway.contracts import (
     Notice,
     Proposal,
     RunFinished,
-    Scores,
     Snapshot,
     Ticket,
     TicketEnded,
+    Train,
 )
-from headway.drivers import Engine, Workbench
+from headway.drivers import Engine
 from headway.gate import Barrier, LagGate
 from headway.machine import (
     BEARABLE,
@@ -66,21 +64,9 @@ from headway.machine import (
     VerifyCall,
     Yielded,
 )
-from headway.testing._comparing import compared
-
-
-class AuditError(AssertionError):
-    """
-    A run did something that no run may do.
-    """
-
-
-def must(holds: object, text: str) -> None:
-    """
-    Raise an ``AuditError`` unless something holds.
-    """
-    if not holds:
-        raise AuditError(text)
+from headway.testing._must import must
+from headway.testing._trainings import Trainings
+from headway.testing._truths import Truths
 
 
 @attrs.define(eq=False)
@@ -153,16 +139,12 @@ class Auditor:
     trials: set[int] = attrs.field(factory=set[int])
     heads: list[int] = attrs.field(factory=list[int])
     window_began: float = 0.0
-    _truths: dict[tuple[str, str, int], Json] = attrs.field(
-        factory=dict[tuple[str, str, int], Json], init=False
-    )
+    _truths: Truths = attrs.field(init=False)
+    _trainings: Trainings = attrs.field(init=False)
 
-    @property
-    def bench(self) -> Workbench:
-        """
-        What the run's calls are performed with.
-        """
-        return self.engine.bench
+    def __attrs_post_init__(self) -> None:
+        self._truths = Truths(self.engine.bench)
+        self._trainings = Trainings(self.engine.machine)
 
     @property
     def ledger(self) -> Ledger:
@@ -176,6 +158,7 @@ class Auditor:
         Take in one event and what the machine said to it.
         """
         self.events += 1
+        before, over = {*self.steps}, self.finished
         self._pass(event.now)
         call = getattr(event, "call", None)
         late = call is not None and Abandon(call) in out
@@ -185,6 +168,10 @@ class Auditor:
             _EVENTS.get(type(event), _ignore)(self, event)
         for instruction in out:
             _INSTRUCTIONS.get(type(instruction), _ignore)(self, instruction)
+        if not over:
+            self._trainings.follow(event, out, now=self.now, before=before, after=self.steps)
+            if self.finished:
+                self._trainings.finish(self.engine.machine.statistics())
         self.stopped = self.engine.machine.stop_reason is not None
         self.searching = self.engine.machine.phase == "running"
         self.held = self.engine.machine.held_tickets
@@ -356,13 +343,13 @@ class Auditor:
         must(instruction.step in self.steps, f"{instruction} goes to a step that was closed")
         self._goes_on(self.steps[instruction.step], request)
         if isinstance(request, Measure):
-            self._check_scores(request, instruction.value)
+            self._truths.check_scores(request, instruction.value)
         elif isinstance(request, Compare):
-            self._check_comparison(request, instruction.value)
+            self._truths.check_comparison(request, instruction.value)
         elif isinstance(request, Commit):
             same = instruction.value.artifact == request.candidate
             must(same, f"step {instruction.step} is told of another head than it committed")
-        else:
+        elif not isinstance(request, Train):
             must(instruction.value is None, f"{request} is answered with {instruction.value!r}")
 
     def _goes_on(self, standing: Standing, request: object) -> None:
@@ -389,27 +376,6 @@ class Auditor:
         must(card.base == self.version, f"card {card.number} is not rebased to the head")
         holders = [step for step, s in self.steps.items() if card.number in s.cards]
         must(not holders, f"card {card.number} is in the open step {holders} and in another")
-
-    def _check_scores(self, request: Measure, scores: Scores) -> None:
-        draws = range(request.first, request.first + request.draws)
-        must(len(scores) == len(request.candidates), "a row of scores is missing")
-        for artifact, row in zip(request.candidates, scores, strict=True):
-            expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
-            must(row == expected, f"{artifact.value} is told {row}, not {expected}")
-
-    def _check_comparison(self, request: Compare, found: Comparison) -> None:
-        artifacts = (request.reference, *request.candidates)
-        rows = [[self._true(artifact, task, 0) for task in request.tasks] for artifact in artifacts]
-        expected = compared(rows)
-        must(found == expected, f"a comparison gives {found}, not {expected}")
-
-    def _true(self, artifact: Artifact, task: str, draw: int) -> Json:
-        key = (artifact.digest, task, draw)
-        if key not in self._truths:
-            answer = self.bench.perform(MeasureCall(-1, artifact, task, draw), lambda: 0.0)
-            assert isinstance(answer, Done), answer
-            self._truths[key] = answer.value
-        return self._truths[key]
 
     def _aborted(self, instruction: Abort) -> None:
         self.steps.pop(instruction.step, None)
@@ -517,7 +483,7 @@ class Auditor:
     def _check_bounds(self) -> None:
         config = self.engine.machine.config
         kinds = [call.kind for call in self.outstanding.values()]
-        slots = len(kinds) - kinds.count("commit") - kinds.count("promote")
+        slots = len(kinds) - sum(map(kinds.count, ("commit", "promote", "train")))
         must(slots <= config.slots, f"{slots} calls run in {config.slots} slots")
         tickets = self._flying()
         flying = len({*tickets})
@@ -531,7 +497,8 @@ class Auditor:
         if config.max_calls is not None:
             must(self.paid <= config.max_calls, f"{self.paid} calls")
         if config.max_tokens is not None and config.tokens_per_call is not None:
-            must(sum(self.charged.values()) <= config.max_tokens, "more tokens than the budget")
+            of_calls = [t for call, t in self.charged.items() if call not in self._trainings.calls]
+            must(sum(of_calls) <= config.max_tokens, "more tokens than the budget")
         open_work = self.tickets - len(self.ended) + self.cards - len(self.decided)
         must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
         self._check_busy(slots, flying, open_work)

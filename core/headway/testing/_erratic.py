@@ -23,6 +23,7 @@ from headway.contracts import (
     Step,
     StepContext,
     Ticket,
+    Train,
     Work,
 )
 
@@ -30,19 +31,22 @@ from headway.contracts import (
 @attrs.define(eq=False, kw_only=True)
 class Erratic:
     """
-    Commits, promotes, carries, consumes, returns and raises; sometimes works on a parent of its own.
+    Commits, promotes, carries, consumes, trains, returns and raises; sometimes works on a parent of its
+    own.
 
     Args:
         batch: How many new cards make a step worth while.
         max_steps: How many steps may be open at once.
         parents: The share of tickets that work on the last archived state instead of the head.
         faulty: The share of steps that raise.
+        training: How likely a step has the domain train before anything else, and again before it ends.
     """
 
     batch: int = 1
     max_steps: int = 1
     parents: float = 0.2
     faulty: float = 0.02
+    training: float = 0.0
 
     def select(self, ticket: Ticket, head: Snapshot, memory: Json, rng: random.Random) -> Work:
         """
@@ -64,6 +68,7 @@ class Erratic:
         if not context.quiet and toss() < 0.1:
             return None
         card, rest = cards[0], cards[1:]
+        yield from self._train(cards, context, 0)
         carried = [c for c in rest if toss() < 0.3 and not context.quiet]
         if carried:
             yield Carry(carried)
@@ -87,4 +92,10 @@ class Erratic:
             if toss() < 0.3 and rest and rest[0] not in (*carried, *consumed):
                 union = context.apply(rest[0].diff, onto=head.artifact)
                 yield Commit(union, [rest[0]])
+        yield from self._train(carried if good else [card], context, 1)
         return memory
+
+    def _train(self, cards: Sequence[Card], context: StepContext, part: int) -> Step:
+        if self.training and context.rng.random() < self.training:
+            found = yield Train(cards, [context.step, part])
+            found.clear()  # it is the step's own, to be changed at will

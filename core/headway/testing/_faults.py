@@ -30,6 +30,9 @@ Fate: TypeAlias = Literal["fine", "hang", "raise", "nan", "duplicate", "late", "
 ASKING = 0.1
 """The share of raised faults that say after how many seconds to come again."""
 
+MORE = 2.0
+"""How many times as often a training suffers something: there are few in a run."""
+
 HUGE = 5_000_000
 """The size of an oversized reply, in bytes."""
 
@@ -74,12 +77,15 @@ class Faults:
         if call.paid and 0 <= call.id - first < length:
             return "raise"
         unit = keyed_unit(self.seed, "fault", call.id)
-        if unit >= self.rate or (self.kinds and call.kind not in self.kinds):
+        rate = min(1.0, self.rate * MORE) if call.kind == "train" else self.rate
+        if unit >= rate or (self.kinds and call.kind not in self.kinds):
             return "fine"
-        share = unit / self.rate
+        share = unit / rate
         kind: Fate = next(kind for kind, total in _TOTALS if share < total)
         if call.kind == "commit":
             return "duplicate" if kind == "duplicate" else "fine"
+        if call.kind == "train":
+            return "fine" if kind == "huge" else kind
         if call.kind == "promote":  # waited for as a commit is, but it may fail
             return kind if kind in ("duplicate", "raise") else "fine"
         return "fine" if kind == "huge" and call.kind != "propose" else kind

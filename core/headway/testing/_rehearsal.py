@@ -46,12 +46,14 @@ from headway.testing._schedules import Follow, look_over, most_events, to_the_en
 PATIENCE = 60.0
 """Seconds that a script may take to play, unless one says otherwise."""
 
+_TIMEOUTS = ("rollout_timeout", "eval_timeout", "train_timeout")
+
 _REGISTRY = Registry().freeze()
 
 _LAWS: tuple[Mapping[str, Law], ...] = (
     {},
     *(
-        {"rollout": law, "propose": law, "measure": law, "commit": Constant(0.2)}
+        {"rollout": law, "propose": law, "measure": law, "commit": Constant(0.2), "train": law}
         for law in (Constant(1.0), Uniform(0.5, 1.5), LogNormal(1.0, 1.0), Pareto(1.0, 1.5))
     ),
 )
@@ -222,7 +224,7 @@ class Rehearsal:
         """
         What its calls suffer.
         """
-        timeouts = [self.options.get(name) for name in ("rollout_timeout", "eval_timeout")]
+        timeouts = [self.options.get(name) for name in _TIMEOUTS]
         return Faults(
             seed=self.seed,
             rate=self.fault_rate,
@@ -295,6 +297,8 @@ def _draw_options(seed: int, batch: int) -> dict[str, Any]:
         "round_timeout": rng.choice([None, None, rng.uniform(1.0, 8.0)]),
         "straggler": rng.choice(["count", "count", "hedge", "cancel"]),
         "final_draws": 1,
+        "train_timeout": rng.choice([3.0, 6.0]),
+        "max_train_errors": 1000,
     }
 
 

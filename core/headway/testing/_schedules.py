@@ -41,10 +41,11 @@ from headway.machine import (
     Run,
     Started,
 )
-from headway.testing._auditor import Auditor, must
+from headway.testing._auditor import Auditor
 from headway.testing._erratic import Erratic
 from headway.testing._faults import ContendedLedger, Faults
 from headway.testing._hasty import Hasty
+from headway.testing._must import must
 from headway.testing._toy import ToyDomain
 
 Follow: TypeAlias = Callable[[Event, list[Instruction]], None]
@@ -108,6 +109,9 @@ class Schedule:
     outage: tuple[int, int]
     checkpoint_every: int | None
     most_batch: int
+    training: float
+    max_train_errors: int
+    train_law: int
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -115,7 +119,7 @@ class Schedule:
         The schedule of a seed.
         """
         rng, more = keyed_rng(seed, "schedule"), keyed_rng(seed, "failures")
-        held = keyed_rng(seed, "checkpoints")
+        held, trains = keyed_rng(seed, "checkpoints"), keyed_rng(seed, "trainings")
         workers = rng.randint(1, 16)
         erratic, noisy = rng.random() < 0.5, rng.random() < 0.33
         sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
@@ -160,6 +164,9 @@ class Schedule:
             outage=more.choice([(0, 0), (0, 0), (more.randint(10, 120), more.randint(5, 90))]),
             checkpoint_every=held.choice([None, None, None, held.randint(1, 40)]),
             most_batch=more.choice([0, 0, 12]),
+            training=trains.choice([0.0, 0.6, 1.0]),
+            max_train_errors=trains.choice([1, 3, 1000, 1000]),
+            train_law=trains.randrange(3),
         )
 
     @property
@@ -205,6 +212,8 @@ class Schedule:
             target_reward=self.target,
             rollout_timeout=self.timeout,
             eval_timeout=self.timeout,
+            train_timeout=self.timeout,
+            max_train_errors=self.max_train_errors,
             straggler=self.straggler,
             straggler_factor=self.straggler_factor,
             round_timeout=self.round_timeout if self.sync else None,
@@ -233,7 +242,7 @@ class Schedule:
     @property
     def durations(self) -> dict[str, Law]:
         """
-        Laws for rollouts, proposals and measurements.
+        Laws for rollouts, proposals, measurements and trainings.
         """
         laws: tuple[Law | None, ...] = (
             None,
@@ -245,7 +254,9 @@ class Schedule:
         law = laws[self.law]
         if law is None:
             return {}
-        return {"rollout": law, "propose": law, "measure": law, "commit": Constant(0.2)}
+        train = (Constant(0.0), Constant(2.5), Uniform(0.0, 8.0))[self.train_law]
+        laws_of = {"rollout": law, "propose": law, "measure": law, "commit": Constant(0.2)}
+        return {**laws_of, "train": train}
 
 
 @attrs.define(eq=False)
@@ -287,7 +298,12 @@ class World:
         """
         batch, most = self.schedule.batch, self.schedule.max_steps
         if self.schedule.erratic:
-            return Erratic(batch=batch, max_steps=most, parents=self.schedule.parents)
+            return Erratic(
+                batch=batch,
+                max_steps=most,
+                parents=self.schedule.parents,
+                training=self.schedule.training,
+            )
         # Honest acceptance would hardly ever commit in a noisy run of this size.
         acceptance = Hasty() if self.schedule.noise else Sequential()
         return StandardAggregator(

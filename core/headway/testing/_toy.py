@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from headway.contracts import Domain, Json, Outcome, Splits, Task, charge
+from headway.contracts import Card, Domain, Json, Outcome, Splits, Task, charge
 from headway.keyed import keyed_int, keyed_rng
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -126,6 +126,21 @@ class ToyDomain(Domain):
         if rng.random() < self._breaking:
             diff["!"] = True
         return diff
+
+    def train(
+        self, state: Json, cards: Sequence[Card], payload: Json, *, rng: random.Random
+    ) -> Json:
+        """
+        Nothing is kept: it says which cards it was given and how many of them set a key right that
+        was wrong.
+        """
+        self._spend("train", *(str(card.number) for card in cards))
+        wrong = {key for key, value in self.hidden.items() if state[key] != value}
+        right = sum(
+            any(card.diff[k] == self.hidden[k] for k in wrong & {*card.keys}) for card in cards
+        )
+        numbers = [card.number for card in cards]
+        return {"cards": numbers, "right": right, "payload": payload, "toss": rng.random()}
 
     def _spend(self, *what: str) -> None:
         if self._tokens:
