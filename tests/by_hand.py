@@ -85,7 +85,7 @@ class Hand:
         """
         The calls of one kind that run, oldest first.
         """
-        running = {call.id for call in self.machine.running_calls}
+        running = {call.id for call in self.machine.in_flight}
         return [
             c
             for n, c in self.runs.items()

@@ -91,14 +91,15 @@ class Domain(ABC):
         """
         return self.rollout(state, task, rng=rng).reward
 
-    def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+    def train(
+        self, state: Json, cards: Sequence[Card], payload: Json, *, rng: random.Random
+    ) -> Json:
         """
         Learn from cards, for an aggregator that yields ``Train``; what is returned is its answer.
 
         It is for what takes long and must not hold up the search: a step of an optimizer, a fit.  It
         runs beside rollouts, measurements and commits, in the run's own process whatever the executor,
-        takes no slot, and is never called while another call of it runs.  It may name ``rng``, whose
-        stream is keyed by the run's seed, the step and the request, and may ``charge``.
+        takes no slot, and is never called while another call of it runs.  It may ``charge``.
 
         One that fails is tried again, and one that was under way when its process ended is made again
         by the next process, with the same cards and payload; only what the run has acknowledged is
@@ -110,6 +111,7 @@ class Domain(ABC):
             state: The head that the step is a transaction on; it stays as it is.
             cards: The cards that the step named, in its order; they stay as they are.
             payload: What the step gave beside them.
+            rng: Keyed by the run's seed, the step and the request.
 
         Raises:
             ContractError: this domain trains nothing.
