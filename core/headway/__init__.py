@@ -26,7 +26,7 @@ from headway.contracts import (
 )
 from headway.contracts import SweepDone as RoundInfo
 from headway.evolve import MergeReport, Program, aevolve, async_evolve, evolve
-from headway.gate import Barrier, GateView, LagGate
+from headway.gate import Barrier, GateView, LagGate, Reservations
 from headway.merger import Merger
 from headway.options import RunOptions
 from headway.registry import Registry, get_policy
@@ -56,6 +56,7 @@ __all__ = [
     "Outcome",
     "Program",
     "Registry",
+    "Reservations",
     "Result",
     "RoundInfo",
     "RunOptions",
