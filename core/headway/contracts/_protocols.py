@@ -108,6 +108,13 @@ class Aggregator(Protocol):
     commits or changes the memory, the others are abandoned and their cards judged anew.  Steps of
     one aggregator are still called from one thread at a time.
 
+    An aggregator may also have ``learns_from``, ``"proposals"`` when absent.  With ``"outcomes"`` a ticket
+    is one rollout and no more: nothing is proposed or verified, ``solved`` means nothing, and the
+    outcomes are the evidence.  ``group_size`` tickets, 1 when absent, all on one task, then make one
+    card (see ``Card.members``); ``batch`` counts such groups, and a step gets exactly so many, fewer
+    only at the end of the run, sorted by ``number``.  A group that is decided but not committed
+    has been discarded; none can be carried over.
+
     An aggregator may also have ``defaults``, options of a run that suit it, used where the caller
     gives none; they stand before the domain's.  A class has them on the class, since they are read
     before it is made.  How long a run lasts, its seed, its mode and its driver are not for it to say.

@@ -218,13 +218,31 @@ class Ticket:
         number: 0, 1, 2, ... in order of admission.
         base: The version of the head that its worker held at admission; it never changes.
         worker: Which of the ``n_workers`` worker places it occupies.
-        seed: The run's seed; the ticket's random streams are keyed by it and by ``number``.
+        seed: The run's seed; the ticket's random streams are keyed by it and by ``key``.
+        group: The number of the group that it belongs to; -1 when it belongs to none.
+        member: Which member of the group it runs, from 0.
+        attempt: How often that member was tried before.
     """
 
     number: int
     base: int
     worker: int
     seed: int
+    group: int = -1
+    member: int = 0
+    attempt: int = 0
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """
+        What tells its random streams from those of other tickets of the run.
+
+        That is its number, or, in a group, which attempt of which member it is: so a member draws the
+        same whatever else was tried again before it.
+        """
+        if self.group < 0:
+            return (self.number,)
+        return self.group, self.member, self.attempt
 
 
 @attrs.frozen(kw_only=True)
@@ -263,10 +281,36 @@ class Proposal:
     contract_breaking: bool = False
 
 
+@record
+class Member:
+    """
+    What one rollout of a group gave.
+
+    Args:
+        ticket: The number of its ticket.
+        member: Which member of its group it is, from 0.
+        base: The version that it ran on.
+        payload: What ``select`` gave its ticket.
+        reward: Its reward.
+        output: What its outcome holds beside the reward.
+    """
+
+    ticket: int
+    member: int
+    base: int
+    payload: Json
+    reward: float
+    output: Json
+
+
 @attrs.frozen(kw_only=True)
 class Card:
     """
     An evidence card: what was found, and what is known about it.
+
+    A card of a group holds the outcomes of its members and no change: ``diff`` is None, ``base`` the
+    oldest version that one of them ran on, ``number`` the number of the group, ``reward`` the mean of
+    their rewards.
 
     Args:
         number: 0, 1, 2, ... in the order in which cards were made.
@@ -284,6 +328,7 @@ class Card:
         eta: Commits between ``base`` and the head, when it was last judged.
         rebased: ``(from, to)`` versions when it was rebased, else None.
         carried: Whether an earlier step kept it as helpful but uncertain.
+        members: The outcomes of a group's members, in their order; empty for a proposal.
     """
 
     number: int
@@ -301,6 +346,14 @@ class Card:
     eta: int = 0
     rebased: tuple[int, int] | None = None
     carried: bool = False
+    members: tuple[Member, ...] = ()
+
+    @property
+    def is_group(self) -> bool:
+        """
+        Whether it holds the outcomes of a group and no change.
+        """
+        return bool(self.members)
 
 
 @attrs.frozen(kw_only=True)

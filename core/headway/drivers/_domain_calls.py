@@ -186,7 +186,7 @@ class DomainCalls:
         return self._try(asked(self.domain.apply, call.artifact.value, call.diff), call)
 
     def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
-        more = self._more("rollout", call.payload, call.ticket, "rollout", call.ticket.number)
+        more = self._more("rollout", call.payload, call.ticket, "rollout", *call.ticket.key)
         return self.domain.rollout(state, self.tasks[call.task], **more)
 
     def _measure(self, call: MeasureCall) -> Any:
@@ -196,7 +196,7 @@ class DomainCalls:
         return measure(call.artifact.value, self.tasks[call.task], **more)
 
     def _propose(self, call: ProposeCall) -> Any:
-        more = self._more("propose", call.payload, call.ticket, "propose", call.ticket.number)
+        more = self._more("propose", call.payload, call.ticket, "propose", *call.ticket.key)
         task = self.tasks[call.task]
         return self.domain.propose(call.artifact.value, task, call.outcome, **more)
 

@@ -74,8 +74,8 @@ def draw_seconds(durations: Mapping[str, Law], seed: int, call: Call) -> float:
     law = durations.get("rollout" if call.kind == "verify" else call.kind)
     if law is None:
         return 0.0
-    which = call.ticket.number if isinstance(call, TicketCall) else call.id
-    key: tuple[object, ...] = (call.kind, which)
+    which = call.ticket.key if isinstance(call, TicketCall) else (call.id,)
+    key: tuple[object, ...] = (call.kind, *which)
     if isinstance(call, TicketCall) and call.copy:
         key += (call.copy,)
     return law.draw(keyed_unit(seed, "duration", *key))

@@ -43,6 +43,7 @@ from headway.machine._measuring import Item, Measuring, Wanted
 from headway.machine._open import OpenSweep
 from headway.machine._requests import Requests
 from headway.machine._scoring import Score, Scoring
+from headway.machine._seen import Seen
 from headway.machine._slots import Slots
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
@@ -53,7 +54,8 @@ from headway.merger import Merger
 
 PARTS: dict[type, tuple[str, ...]] = {
     State: ("config", "lookups", "names", "out", "still", "_timeouts"),
-    Tickets: ("state", "_seed", "_most_calls", "_solved"),
+    Tickets: ("state", "_seed", "_most_calls"),
+    Seen: ("state",),
     Sweeps: ("state",),
     Requests: ("state", "sweeps"),
     Scoring: ("state",),

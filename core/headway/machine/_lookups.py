@@ -149,7 +149,7 @@ class PluginLookups:
         if self._selector is None:
             self.answers.append(PLAIN)
             return PLAIN
-        rng = keyed_rng(ticket.seed, "select", ticket.number)
+        rng = keyed_rng(ticket.seed, "select", *ticket.key)
         try:
             work: Any = self._selector.select(ticket, head, memory, rng)
         except RAISES as error:

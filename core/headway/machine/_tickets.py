@@ -35,6 +35,7 @@ from headway.machine._calls import (
 from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
+from headway.machine._seen import Seen
 from headway.machine._state import State
 
 
@@ -49,17 +50,11 @@ class Tickets:
     running: int = attrs.field(default=0, init=False)
     workers: Workers = attrs.field(init=False)
     queue: TaskQueue = attrs.field(init=False)
+    seen: Seen = attrs.field(init=False)
     finished: int = attrs.field(default=0, init=False)
     _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
-    _solved: float = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
-    _solved_at: dict[str, int] = attrs.field(factory=dict[str, int], init=False)
-    _barren: set[str] = attrs.field(factory=set[str], init=False)
-    _barren_at: int = attrs.field(default=0, init=False)
-    _rewards: dict[str, float] = attrs.field(factory=dict[str, float], init=False)
-    _rewards_at: int = attrs.field(default=0, init=False)
-    _solved_tasks: frozenset[str] = attrs.field(default=frozenset[str](), init=False)
     _predictions: Predictions = attrs.field(factory=Predictions, init=False)
     _held: deque[int] = attrs.field(factory=deque[int], init=False)
     _to_hedge: deque[tuple[int, int]] = attrs.field(factory=deque[tuple[int, int]], init=False)
@@ -69,7 +64,7 @@ class Tickets:
     def __attrs_post_init__(self) -> None:
         config = self.state.config
         self._seed, self._most_calls = config.seed, config.calls_per_ticket
-        self._solved = config.solved
+        self.seen = Seen(self.state)
         self.workers = Workers([])
         self.queue = TaskQueue(config.train, config.seed)
 
@@ -149,7 +144,7 @@ class Tickets:
         if work.task is not None and work.task not in self.queue.train:
             text = f"select chose {work.task!r}, which is no training task"
             raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = work.task or state.lookups.pick(self.queue.book(self._known_solved()))
+        task = work.task or state.lookups.pick(self.queue.book(self.seen.known_solved))
         source = base if work.parent is None else Snapshot(base.version, work.parent)
         flight = Flight(ticket, task, work, source, self._most_calls, state.now)
         return flight, base, state.lookups.estimate()
@@ -238,14 +233,14 @@ class Tickets:
         assert isinstance(value, Outcome)
         state = self.state
         flight.outcome = value
-        if value.reward >= self._solved:
-            self._note_solved(flight)
+        if value.reward >= state.config.solved:
+            self.seen.solved(flight)
             self._end(flight, "ok")
             return
         work = flight.work
         early = work.parent is not None or work.payload is not None or state.config.bind == "early"
         flight.base = base = flight.source if early else state.head
-        if base.version > flight.source.version and self._mended(flight.task):
+        if base.version > flight.source.version and self.seen.mended(flight.task):
             self._end(flight, "ok")
             return
         flight.phase = "propose"
@@ -255,15 +250,6 @@ class Tickets:
                 state.next_call(), flight.ticket, base.artifact, flight.task, work.payload, value
             ),
         )
-
-    def _note_solved(self, flight: Flight) -> None:
-        if flight.work.parent is None:
-            version = flight.source.version
-            if version > self._solved_at.get(flight.task, -1):
-                self._solved_at[flight.task] = version
-
-    def _mended(self, task: str) -> bool:
-        return self._solved_at.get(task) == self.state.head.version
 
     def _proposed(self, flight: Flight, value: CallValue) -> None:
         state = self.state
@@ -392,23 +378,9 @@ class Tickets:
         if flight.proposal is not None:
             self._make_card(flight, flight.proposal)
         if state.doubting:
-            self._compare(flight)
+            self.seen.compare(flight)
         if state.determinism != "noisy":
-            self._note_barren(flight)
-
-    def _compare(self, flight: Flight) -> None:
-        """
-        Compare a rollout with an earlier one of the same head on the same task.
-        """
-        version = flight.source.version
-        if flight.work.parent is not None or flight.work.payload is not None:
-            return
-        if version > self._rewards_at:
-            self._rewards.clear()
-            self._rewards_at = version
-        if version == self._rewards_at and flight.outcome is not None:
-            reward = flight.outcome.reward
-            self.state.repeated(flight.task, self._rewards.setdefault(flight.task, reward), reward)
+            self.seen.learnt(flight)
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
         state = self.state
@@ -418,45 +390,11 @@ class Tickets:
         if proposal.size > state.config.max_proposal_bytes:
             state.decide(card.number, "discarded", "oversized")
 
-    def _note_barren(self, flight: Flight) -> None:
-        head = self.state.head.version
-        if self._barren_at != head:
-            self._barren.clear()
-            self._solved_tasks = frozenset()
-            self._barren_at = head
-        if flight.work.parent is not None or flight.source.version != head:
-            return
-        if flight.proposal is None:
-            self._barren.add(flight.task)
-            self._note_known(flight)
-        else:
-            self._barren.discard(flight.task)
-
-    def _note_known(self, flight: Flight) -> None:
-        # Noted when an ending is applied, so that under a barrier no order of arrival shows.
-        assert flight.outcome is not None
-        if flight.outcome.reward >= self._solved and flight.task not in self._solved_tasks:
-            self._solved_tasks |= {flight.task}
-
-    def _known_solved(self) -> frozenset[str]:
-        """
-        The tasks that the head is known to solve.
-        """
-        state = self.state
-        current = state.deterministic and self._barren_at == state.head.version
-        return self._solved_tasks if current else frozenset()
-
     def nothing_left(self) -> bool:
         """
-        Whether only tickets in flight could still bring something, so that no further one is admitted:
-        every training task was rolled out at this head, none brought a proposal, no card is left.
+        Whether only tickets in flight could still bring something, so that no further one is admitted.
         """
-        return (
-            len(self._barren) == len(self.queue.train)
-            and self.state.deterministic
-            and self._barren_at == self.state.head.version
-            and not len(self.state.buffer)
-        )
+        return self.seen.exhausted
 
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state
