@@ -66,17 +66,22 @@ class EvidenceBuffer:
         self._waiting[card.number] = card
         self._put += 1
 
-    def lease(self) -> tuple[tuple[Card, ...], int]:
+    def lease(self, numbers: Iterable[int] | None = None) -> tuple[tuple[Card, ...], int]:
         """
-        Lease all that waits: the cards, oldest first, and how many of them are leased for the first
-        time.
+        Lease what waits, all of it or some cards: the cards, oldest first, and how many of them are
+        leased for the first time.
+
+        Raises:
+            KeyError: one of them does not wait; nothing was leased.
         """
-        cards = tuple(self._waiting[n] for n in sorted(self._waiting))
-        first = [c.number for c in cards if c.number not in self._seen]
-        self._leased.update(self._waiting)
-        self._waiting.clear()
+        chosen = sorted(self._waiting if numbers is None else numbers)
+        cards = tuple([self._waiting[number] for number in chosen])
+        first = [number for number in chosen if number not in self._seen]
+        for card in cards:
+            self._leased[card.number] = card
+            del self._waiting[card.number]
         self._seen.update(first)
-        self._waiting_carried = 0
+        self._waiting_carried = sum(number in self._carried for number in self._waiting)
         return cards, len(first)
 
     def update(self, card: Card) -> None:
@@ -131,6 +136,12 @@ class EvidenceBuffer:
         self._settled += 1
         return card
 
+    def waits(self, number: int) -> bool:
+        """
+        Whether this card waits for a sweep.
+        """
+        return number in self._waiting
+
     def seen(self, number: int) -> bool:
         """
         Whether a held card has been leased before.
@@ -150,6 +161,13 @@ class EvidenceBuffer:
         How many cards were put in so far.
         """
         return self._put
+
+    @property
+    def waiting_cards(self) -> tuple[Card, ...]:
+        """
+        The cards that wait for a sweep, oldest first.
+        """
+        return tuple(self._waiting[n] for n in sorted(self._waiting))
 
     @property
     def leased(self) -> tuple[Card, ...]:

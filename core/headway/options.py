@@ -22,6 +22,9 @@ Resync: TypeAlias = Literal["commit", "lag"]
 Bind: TypeAlias = Literal["late", "early"]
 Straggler: TypeAlias = Literal["count", "hedge", "cancel"]
 Parallel: TypeAlias = Literal["data", "ensemble"]
+BatchOrder: TypeAlias = Literal["completion", "admission"]
+Bases: TypeAlias = Literal["head", "stamp"]
+LostGroups: TypeAlias = Literal["stop", "drop"]
 
 MODES: tuple[str, ...] = get_args(Mode)
 DRIVERS: tuple[str, ...] = get_args(Driver)
@@ -33,7 +36,7 @@ LEAST_ALPHA_HARNESS = 5
 WORK = ("rollout", "propose", "measure", "rebase", "commit", "train")
 """The kinds of work that a law of ``durations`` may stand for."""
 
-BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds")
+BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds", "updates")
 """The options that bound how much a run may do."""
 
 METERED = ("max_tokens", "max_cost")
@@ -159,6 +162,32 @@ class RunOptions:
     slots: int | None = _count("calls at once in all; default workers + 8", None)
     async_ratio: int = _count("the lag budget of async mode, in versions and cards", 3, 0)
     alpha: int | None = _count("the largest lag that a policy tolerates", None, 0)
+    max_staleness: int = _count(
+        "updates that an outcome may be behind the head it trains (learning from outcomes)", 2, 0
+    )
+    admit_ahead: int = _count("batches of outcomes that may be begun ahead", 1, 0)
+    oversample_factor: float = _number("times the groups begun of a batch that are needed", 1.0, least=1)
+    batch_order: BatchOrder = attrs.field(
+        default="completion",
+        metadata=_word(
+            "completion: a batch is the oldest complete groups; admission: the oldest", BatchOrder
+        ),
+    )
+    bases: Bases = attrs.field(
+        default="head",
+        metadata=_word(
+            "head: a group's member starts from the head; stamp: from the group's first", Bases
+        ),
+    )
+    member_attempts: int = _count("times that a member of a group is tried", 3)
+    least_members: int | None = _count(
+        "members with which a group is complete when others are lost; default all", None
+    )
+    lost_groups: LostGroups = attrs.field(
+        default="stop",
+        metadata=_word("a group with too few members ends the run (stop) or is dropped", LostGroups),
+    )
+    updates: int | None = _count("batches of outcomes to train on", None)
     resync: Resync = attrs.field(
         default="commit",
         metadata=_word("commit: start from the head; lag: keep a snapshot while it may", Resync),
@@ -268,6 +297,13 @@ class RunOptions:
         """
         least = LEAST_ALPHA_HARNESS if self.blast_radius > HARNESS else 1
         return max(least, self.async_ratio)
+
+    @property
+    def staleness(self) -> int:
+        """
+        How many updates an outcome may be behind the head that it trains.
+        """
+        return 0 if self.mode == "sync" else self.max_staleness
 
     @property
     def window(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from headway._prepare._learning import check_learning, reservations
 from headway._prepare._parts import Parts
 from headway.contracts import Domain, Splits
 from headway.errors import ContractError, OptionError, shown
@@ -53,6 +54,7 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         tokens_per_call=options.tokens_per_call,
         cost_per_call=options.cost_per_call,
         max_rounds=options.rounds if options.mode == "sync" else None,
+        max_updates=options.updates,
         max_seconds=options.max_seconds,
         shutdown_grace=options.shutdown_grace,
         target_reward=options.target_reward,
@@ -64,6 +66,9 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         straggler=options.straggler,
         round_timeout=options.round_timeout if options.mode == "sync" else None,
         failure_score=_failure_score(domain),
+        member_attempts=options.member_attempts,
+        least_members=options.least_members,
+        lost_groups=options.lost_groups,
     )
 
 
@@ -120,29 +125,49 @@ def check_clock(options: RunOptions, durations: Mapping[str, Any]) -> None:
         raise OptionError("max_seconds", options.max_seconds, remedy)
 
 
+def _barrier(options: RunOptions) -> dict[str, Any]:
+    return {
+        "n_workers": options.at_once,
+        "round_size": options.window,
+        "refresh_interval": options.refresh_interval,
+    }
+
+
+def _lag_gate(options: RunOptions, parts: Parts) -> dict[str, Any]:
+    return {
+        "n_workers": options.n_workers,
+        "async_ratio": options.async_ratio,
+        "batch": parts.aggregator.batch,
+        "most_batch": parts.most_batch,
+        "max_wait_rounds": options.max_wait_rounds,
+        "resync": options.resync,
+    }
+
+
 def make_blueprint(
     domain: Domain, config: MachineConfig, options: RunOptions, parts: Parts
 ) -> Blueprint:
     """
     What the machine is built from.
     """
-    sync = options.mode == "sync"
-    gate: dict[str, Any] = {"n_workers": options.at_once if sync else options.n_workers}
-    if sync:
-        gate |= {"round_size": options.window, "refresh_interval": options.refresh_interval}
+    learns_from = getattr(parts.aggregator, "learns_from", "proposals")
+    if learns_from == "outcomes":
+        gate, least_alpha = "reservations", options.staleness
+        given = reservations(options, parts.aggregator, parts.policy)
     else:
-        gate |= {
-            "async_ratio": options.async_ratio,
-            "batch": parts.aggregator.batch,
-            "most_batch": parts.most_batch,
-            "max_wait_rounds": options.max_wait_rounds,
-            "resync": options.resync,
-        }
+        gate, least_alpha = "barrier" if options.mode == "sync" else "lag", options.least_alpha
+        given = _barrier(options) if options.mode == "sync" else _lag_gate(options, parts)
+    check_learning(options, parts.aggregator)
     return Blueprint(
-        config=attrs.evolve(config, max_steps=getattr(parts.aggregator, "max_steps", 1)),
-        gate="barrier" if sync else "lag",
-        gate_options=gate,
-        alpha=options.least_alpha if options.alpha is None else options.alpha,
+        config=attrs.evolve(
+            config,
+            max_steps=getattr(parts.aggregator, "max_steps", 1),
+            learns_from=learns_from,
+            group_size=getattr(parts.aggregator, "group_size", 1),
+        ),
+        gate=gate,
+        gate_options=given,
+        alpha=least_alpha if options.alpha is None else options.alpha,
         stall_patience=options.stall_patience,
         carry_limit=options.carry_limit,
         names={**parts.names, "domain": domain.name, "rebase": domain.name, "train": domain.name},

@@ -31,6 +31,11 @@ def headway_staleness_policies() -> Mapping[str, str]:
         "full": "headway.builtins._policies:Full",
         "guarded": "headway.builtins._policies:Guarded",
         "reflective": "headway.builtins._policies:Reflective",
+        "wait": "headway.builtins._policies:Wait",
+        "drop": "headway.builtins._policies:Drop",
+        "mask": "headway.builtins._policies:Mask",
+        "soft": "headway.builtins._policies:Soft",
+        "window": "headway.builtins._policies:Window",
     }
 
 

@@ -13,10 +13,14 @@ import attrs
 from headway.backpressure import Backpressure
 from headway.codec import decode, encode
 from headway.contracts import Json
-from headway.gate import Barrier, Gate, LagGate
+from headway.gate import Barrier, Gate, LagGate, Reservations
 from headway.machine import Lookups, Machine, MachineConfig
 
-GATES: Mapping[str, type[Barrier | LagGate]] = {"barrier": Barrier, "lag": LagGate}
+GATES: Mapping[str, type[Barrier | LagGate | Reservations]] = {
+    "barrier": Barrier,
+    "lag": LagGate,
+    "reservations": Reservations,
+}
 """The gates by name."""
 
 

@@ -18,7 +18,7 @@ from headway.machine._calls import (
     TrainCall,
     VerifyCall,
 )
-from headway.machine._config import MachineConfig
+from headway.machine._config import LEARNS_FROM, MachineConfig
 from headway.machine._digest import RunDigest
 from headway.machine._events import (
     Done,
@@ -57,6 +57,7 @@ from headway.machine._slots import Slots
 from headway.machine._tally import FaultCount, Statistics
 
 __all__ = [
+    "LEARNS_FROM",
     "BEARABLE",
     "FINAL_DRAW",
     "PLAIN",

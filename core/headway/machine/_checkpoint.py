@@ -26,7 +26,8 @@ from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
 from headway.contracts import Json, content_digest
 from headway.errors import CheckpointError
-from headway.gate import Barrier, LagGate
+from headway.gate import Barrier, GateView, LagGate, Reservations
+from headway.gate._roster import Cohort, Roster
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget, Resource
 from headway.machine._calls import (
@@ -39,6 +40,7 @@ from headway.machine._calls import (
 )
 from headway.machine._digest import RunDigest
 from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
+from headway.machine._groups import Group, Groups
 from headway.machine._measuring import Item, Measuring, Wanted
 from headway.machine._open import OpenSweep
 from headway.machine._requests import Requests
@@ -53,14 +55,31 @@ from headway.machine._training import Training
 from headway.merger import Merger
 
 PARTS: dict[type, tuple[str, ...]] = {
-    State: ("config", "lookups", "names", "out", "still", "_timeouts"),
+    State: ("config", "lookups", "names", "out", "still", "_timeouts", "reservations"),
     Tickets: ("state", "_seed", "_most_calls"),
     Seen: ("state",),
+    Groups: ("state", "gate", "queue"),
     Sweeps: ("state",),
     Requests: ("state", "sweeps"),
     Scoring: ("state",),
     LagGate: ("n_workers", "async_ratio", "batch", "max_wait_rounds", "resync", "capacity"),
     Barrier: ("n_workers", "round_size", "refresh_interval"),
+    Reservations: (
+        "groups_per_step",
+        "max_staleness",
+        "admit_ahead",
+        "oversample_factor",
+        "batch_order",
+        "rule",
+        "window",
+        "updates_per_step",
+        "early",
+        "groups",
+        "bases",
+        "capacity",
+        "_ahead",
+    ),
+    Roster: (),
     Merger: ("decide", "alpha"),
     Backpressure: ("stall_patience", "carry_limit"),
     EvidenceBuffer: (),
@@ -91,13 +110,17 @@ VALUES: tuple[type, ...] = (
     contracts.Artifact,
     contracts.Card,
     contracts.Fault,
+    contracts.Member,
     contracts.Outcome,
     contracts.Proposal,
     contracts.Snapshot,
     contracts.Ticket,
     contracts.Usage,
     contracts.Work,
+    Cohort,
     Flight,
+    GateView,
+    Group,
     Item,
     MeasureCall,
     OpenSweep,

@@ -12,7 +12,7 @@ import attrs
 from headway._checks import check_choice, check_count, check_number
 from headway.errors import OptionError
 
-STOPS_DRAINING = ("max_iters", "max_calls", "max_tokens", "max_cost", "rounds", "exhausted")
+STOPS_DRAINING = ("max_iters", "max_calls", "max_tokens", "max_cost", "rounds", "updates", "exhausted")
 """Stop reasons after which everything that was paid for is still decided."""
 
 STOPS_HALTING = ("max_seconds", "interrupted", "target_reward", "patience", "stalled", "error")
@@ -25,6 +25,12 @@ STOPS_UNSCORED = ("interrupted", "error")
 STRAGGLER = ("count", "hedge", "cancel")
 """What may become of a rollout that takes too long."""
 
+LEARNS_FROM = ("proposals", "outcomes")
+"""What an optimizer may learn from."""
+
+LOST_GROUPS = ("stop", "drop")
+"""What may become of a group that lost too many members."""
+
 _COUNTS = (
     "n_workers",
     "slots",
@@ -32,6 +38,8 @@ _COUNTS = (
     "max_proposal_bytes",
     "max_worker_errors",
     "max_train_errors",
+    "group_size",
+    "member_attempts",
 )
 _LIMITS = (
     "max_rollouts",
@@ -39,6 +47,8 @@ _LIMITS = (
     "max_tokens",
     "tokens_per_call",
     "max_rounds",
+    "max_updates",
+    "least_members",
     "patience",
     "checkpoint_every",
 )
@@ -80,6 +90,7 @@ class MachineConfig:
         tokens_per_call: The most tokens that one call charges.
         cost_per_call: The most money that one call charges.
         max_rounds: Windows to close (barrier only).
+        max_updates: Batches of groups to use (reservations only).
         max_seconds: Length of the whole run.
         shutdown_grace: Seconds after the stop in which a commit on its way may still land.
         target_reward: Held-out reward that ends the run.
@@ -93,6 +104,11 @@ class MachineConfig:
         failure_score: What a measurement counts that failed for good; None discards its candidate.
         checkpoint_every: After so many events in a row with a step out, the next step is held back until
             none is, so that there can be a checkpoint; None never holds one back.
+        learns_from: ``"proposals"``, or ``"outcomes"``, where a ticket is one rollout and no more.
+        group_size: Tickets that make one card (reservations only).
+        member_attempts: How often a member of a group is tried before it is lost.
+        least_members: Members with which a group is complete when the others are lost; None means all.
+        lost_groups: What becomes of a group with fewer: ``"stop"`` ends the run, ``"drop"`` the group.
 
     Raises:
         OptionError: a number is none or out of its range, ``bind`` or ``straggler`` is another word, or the task ids
@@ -124,6 +140,7 @@ class MachineConfig:
     tokens_per_call: int | None = None
     cost_per_call: float | None = None
     max_rounds: int | None = None
+    max_updates: int | None = None
     max_seconds: float | None = None
     shutdown_grace: float = 2.0
     target_reward: float | None = None
@@ -136,6 +153,11 @@ class MachineConfig:
     round_timeout: float | None = None
     failure_score: float | None = None
     checkpoint_every: int | None = None
+    learns_from: str = "proposals"
+    group_size: int = 1
+    member_attempts: int = 3
+    least_members: int | None = None
+    lost_groups: str = "stop"
 
     def __attrs_post_init__(self) -> None:
         for option in (*_COUNTS, *self._given(_LIMITS)):
@@ -146,6 +168,10 @@ class MachineConfig:
         check_count("max_steps", self.max_steps, 1, 3)
         check_choice("bind", self.bind, ("late", "early"))
         check_choice("straggler", self.straggler, STRAGGLER)
+        check_choice("learns_from", self.learns_from, LEARNS_FROM)
+        check_choice("lost_groups", self.lost_groups, LOST_GROUPS)
+        if self.least_members is not None:
+            check_count("least_members", self.least_members, 1, self.group_size)
         for option in self._given(("failure_score",)):
             check_number(option, getattr(self, option))
         self._check_tasks()
@@ -170,7 +196,16 @@ class MachineConfig:
         """
         The most calls that one ticket makes.
         """
+        if self.learns_from == "outcomes":
+            return 1
         return 3 if self.self_verify else 2
+
+    @property
+    def fewest_members(self) -> int:
+        """
+        The fewest members with which a group is complete.
+        """
+        return self.group_size if self.least_members is None else self.least_members
 
     @property
     def baseline_draws(self) -> int:

@@ -468,6 +468,7 @@ class Machine:
         """
         sweeps = self._sweeps
         self._tickets.apply_ended(sweeping=bool(sweeps.open))
+        self._tickets.look_after_groups(sweeping=bool(sweeps.open))
         return (
             self._state.phase == "halting"
             or self._look_after()
@@ -500,7 +501,8 @@ class Machine:
         if not sweeps.room or (sweeps.open and self._scoring.target_reached):
             return False
         view = self._tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
-        if not sweeps.again and not self._state.gate.take(view):
+        gate = self._state.gate
+        if not gate.take(view) and (gate.reserves or not sweeps.again):
             return False
         last = quiet or (view.draining and view.in_flight == 0 and not view.sweeping)
         if not (last or sweeps.worth_while):
@@ -535,6 +537,8 @@ class Machine:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
+        elif self._tickets.all_used and not sweeps.open:
+            state.stop("max_iters")
         elif not self._tickets.flights and self._tickets.nothing_left() and not self._follows():
             state.stop("exhausted")
         return not state.running

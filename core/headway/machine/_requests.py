@@ -12,6 +12,7 @@ import attrs
 
 from headway.contracts import (
     KEEP,
+    Carry,
     Commit,
     Committed,
     Compare,
@@ -99,6 +100,8 @@ class Requests:
         if strange_cards or len(set(request.cards)) < len(request.cards):
             kind = type(request).__name__
             return f"{kind} names cards that the step does not hold: {list(request.cards)}"
+        if isinstance(request, Carry) and self.state.reservations is not None:
+            return "Carry names groups; what learns from outcomes uses or discards them"
         return None
 
     def _problem_of_measure(self, request: Measure | Compare) -> str | None:

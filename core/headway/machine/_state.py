@@ -25,7 +25,7 @@ from headway.contracts import (
     Snapshot,
     Usage,
 )
-from headway.gate import Gate
+from headway.gate import Gate, Reservations
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
 from headway.machine._calls import Call, PromoteCall, TrainCall
@@ -83,6 +83,8 @@ class State:
     tally: Tally = attrs.field(factory=Tally)
     digest: RunDigest = attrs.field(factory=RunDigest)
     backoff: Backoff = attrs.field(factory=Backoff)
+    reservations: Reservations | None = attrs.field(init=False)
+    """The gate, when it is one that reserves."""
     budget: Budget = attrs.field(init=False)
     slots: Slots = attrs.field(init=False)
     phase: Phase = "new"
@@ -114,6 +116,7 @@ class State:
         self._timeouts |= dict.fromkeys(("measure", "rebase"), self.config.eval_timeout)
         self._timeouts["train"] = self.config.train_timeout
         config = self.config
+        self.reservations = self.gate if isinstance(self.gate, Reservations) else None
         self.budget = Budget(
             max_rollouts=config.max_rollouts,
             max_calls=config.max_calls,
@@ -287,6 +290,14 @@ class State:
         measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
         return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
 
+    def batch_over(self) -> None:
+        """
+        A batch of groups was used.
+        """
+        self.tally.rounds += 1
+        if self.tally.rounds == self.config.max_updates:
+            self.stop("updates")
+
     def forget(self, requester: Requester) -> None:
         """
         Let go of the scores that a requester waits for; what nobody waits for is cancelled.
@@ -305,6 +316,11 @@ class State:
             self.tally.etas[card.eta] += 1
         if kind == "committed":
             self.tally.committed_etas[card.eta] += 1
+        if self.reservations is not None:
+            if kind == "committed":
+                self.reservations.trained((number,))
+            else:
+                self.reservations.drop(number)
         self.digest.decide(decision, card.digest)
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card

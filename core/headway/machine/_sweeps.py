@@ -164,8 +164,8 @@ class Sweeps:
         """
         Open a sweep over all that waits.
         """
-        state = self.state
-        cards, first = state.buffer.lease()
+        state, reservations = self.state, self.state.reservations
+        cards, first = state.buffer.lease(None if reservations is None else reservations.batch())
         state.tally.considered += first
         try:
             verdicts = state.merger.sweep(cards, state.head.version)
@@ -195,7 +195,7 @@ class Sweeps:
         for card in verdicts.duplicates:
             self._discard(sweep, card, "duplicate")
         for card in verdicts.accepted:
-            self._keep(sweep, attrs.evolve(card, base=sweep.head))
+            self._keep(sweep, card if card.is_group else attrs.evolve(card, base=sweep.head))
         for card in verdicts.rebased:
             self.state.buffer.update(card)
             sweep.verifying[card.number] = card
@@ -424,6 +424,10 @@ class Sweeps:
         if outcome in ("below-threshold", "all-dropped") and len(sweep.reasons) == 1:
             outcome = _FOR_ONE_REASON.get(next(iter(sweep.reasons)), outcome)
         state.tally.sweeps[outcome] += 1
+        if state.reservations is not None:
+            state.reservations.returned()
+            if sweep.committed:
+                state.batch_over()
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):

@@ -2,7 +2,7 @@
 Tickets: admission, the calls that each makes in turn, and how its ending is applied.
 
 A ticket runs ``rollout``, then ``propose`` when it was not solved, then ``verify`` when a change was
-proposed.  Each next call starts in the slot that the one before it freed, unless the backend is left
+proposed; where the optimizer learns from outcomes, the rollout is all.  Each next call starts in the slot that the one before it freed, unless the backend is left
 alone: then it is held until calls begin again.  Under an ordered gate, endings wait until the window is complete and are applied in ticket order; else at once.
 """
 
@@ -33,6 +33,7 @@ from headway.machine._calls import (
     VerifyCall,
 )
 from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
+from headway.machine._groups import Groups
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
 from headway.machine._seen import Seen
@@ -51,6 +52,7 @@ class Tickets:
     workers: Workers = attrs.field(init=False)
     queue: TaskQueue = attrs.field(init=False)
     seen: Seen = attrs.field(init=False)
+    groups: Groups | None = attrs.field(default=None, init=False)
     finished: int = attrs.field(default=0, init=False)
     _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
@@ -67,6 +69,8 @@ class Tickets:
         self.seen = Seen(self.state)
         self.workers = Workers([])
         self.queue = TaskQueue(config.train, config.seed)
+        if self.state.reservations is not None:
+            self.groups = Groups(self.state, self.state.reservations, self.queue)
 
     def begin(self, head: Snapshot) -> None:
         """
@@ -90,7 +94,24 @@ class Tickets:
             self.state.phase == "draining",
             quiet,
             self.state.candidate_price,
+            self.state.head.version,
         )
+
+    def look_after_groups(self, *, sweeping: bool) -> None:
+        """
+        Let go of groups that are too old, and reserve new ones as far as the gate lets.
+        """
+        groups, state = self.groups, self.state
+        if groups is None:
+            return
+        if state.phase == "draining":
+            groups.close()
+        try:
+            groups.let_stale_go()
+            while state.running and groups.gate.admit(view := self.view(sweeping)):
+                groups.reserve(view)
+        except LookupRaised as raised:
+            state.plugin_fault(raised.fault)
 
     def admit(self, sweeping: bool) -> bool:
         """
@@ -132,10 +153,14 @@ class Tickets:
         """
         Whether the gate lets one more ticket in, and the round has time left.
         """
+        if self.groups is not None:
+            return self.groups.next is not None
         return not self._round_over and self.state.gate.admit(self.view(sweeping))
 
     def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state = self.state
+        if self.groups is not None:
+            return self._look_up_member(self.groups, worker)
         base, head = self.workers.held[worker], state.head
         if base is not head and state.gate.base(base.version, head.version) == head.version:
             base = head
@@ -149,6 +174,25 @@ class Tickets:
         flight = Flight(ticket, task, work, source, self._most_calls, state.now)
         return flight, base, state.lookups.estimate()
 
+    def _look_up_member(
+        self, groups: Groups, worker: int
+    ) -> tuple[Flight, Snapshot, float | None]:
+        state, waiting = self.state, groups.next
+        assert waiting is not None
+        number, member, attempt = waiting
+        base, memory = groups.basis(number)
+        tickets = state.tally.tickets
+        ticket = Ticket(tickets, base.version, worker, self._seed, number, member, attempt)
+        work = state.lookups.select(ticket, base, memory)
+        if work.task is not None or work.parent is not None:
+            text = "select chose a task or a parent, which a group's members have in common"
+            raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
+        task = groups.open[number].task
+        flight = Flight(ticket, task, work, base, self._most_calls, state.now)
+        estimate = state.lookups.estimate()
+        groups.started()
+        return flight, base, estimate
+
     def _launch(self, flight: Flight, base: Snapshot, seconds: float | None) -> None:
         state, ticket, work, task = self.state, flight.ticket, flight.work, flight.task
         self.workers.occupy(base)
@@ -159,7 +203,7 @@ class Tickets:
             state.plugin_worked("aggregator")
             if work.task is None:
                 state.plugin_worked("sampler")
-        if work.task is None:
+        if work.task is None and self.groups is None:
             self.queue.took(task)
         self.flights[ticket.number] = flight
         self.running += 1
@@ -220,19 +264,23 @@ class Tickets:
 
     def _is_barren(self, flight: Flight) -> bool:
         """
-        Apply the ending of a ticket that brought nothing, when it may be applied at once; True when
+        Apply the ending of a ticket that brought no card, when it may be applied at once; True when
         nothing else follows from it than that another ticket may start.
         """
         state = self.state
         if flight.proposal is not None or state.gate.ordered:
             return False
+        cards = state.tally.cards
         self._apply_all(self._ended)
-        return state.phase == "running" and not self.nothing_left()
+        return state.running and state.tally.cards == cards and not self.nothing_left()
 
     def _rolled_out(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
         state = self.state
         flight.outcome = value
+        if self.groups is not None:
+            self._end(flight, "ok")
+            return
         if value.reward >= state.config.solved:
             self.seen.solved(flight)
             self._end(flight, "ok")
@@ -358,9 +406,11 @@ class Tickets:
         if completion == "ok":
             self._learn(flight)
         else:
-            if flight.work.task is None:
-                self.queue.again(flight.task)
             self._count_error(flight, completion)
+            if self.groups is not None:
+                self.groups.failed(flight, completion)
+            elif flight.work.task is None:
+                self.queue.again(flight.task)
         reward = None if flight.outcome is None else flight.outcome.reward
         number, task = flight.ticket.number, flight.task
         state.out.append(Notify(TicketEnded(state.now, number, task, completion, reward)))
@@ -373,6 +423,9 @@ class Tickets:
                 state.plugin_worked("duration estimator")
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
+        if self.groups is not None:
+            self.groups.ended(flight)
+            return
         if state.buffer.waiting:
             self.finished += 1
         if flight.proposal is not None:
@@ -389,6 +442,13 @@ class Tickets:
         state.buffer.put(card)
         if proposal.size > state.config.max_proposal_bytes:
             state.decide(card.number, "discarded", "oversized")
+
+    @property
+    def all_used(self) -> bool:
+        """
+        Whether every group that may be reserved was used.
+        """
+        return self.groups is not None and self.groups.over
 
     def nothing_left(self) -> bool:
         """
@@ -515,6 +575,8 @@ class Tickets:
         """
         End every ticket in flight now; those that ended before are applied as they are.
         """
+        if self.groups is not None:
+            self.groups.give_up()
         for flight in self.flights.values():
             if flight.phase != "ended":
                 flight.proposal = None

@@ -4,8 +4,11 @@ Every invariant that ties the machine's parts together.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from headway.errors import InvariantError
 from headway.machine._calls import CommitCall, TicketCall
+from headway.machine._groups import Groups
 from headway.machine._open import OpenSweep
 from headway.machine._scoring import Scoring
 from headway.machine._state import State
@@ -26,6 +29,8 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
     _bounds(state, tickets, sweeps)
     _budget(state, tickets, scoring)
     _open_sweeps(state, sweeps)
+    if tickets.groups is not None:
+        _groups(state, tickets, tickets.groups)
     if not scoring.holds_back():
         _no_idle_slot(state, tickets, sweeps, scoring)
     state.measuring.validate()
@@ -145,6 +150,20 @@ def _open_sweep(state: State, sweep: OpenSweep) -> None:
     if isinstance(commit, CommitCall):
         _must(commit.expected == sweep.head, "a commit expects another head")
         _must(set(commit.cards) <= set(sweep.survivors), "a commit of a card that was let go")
+
+
+def _groups(state: State, tickets: Tickets, groups: Groups) -> None:
+    gate = groups.gate
+    outstanding, held = {*gate.outstanding}, {*state.buffer.held}
+    _must(outstanding == held | {*groups.open}, "a group is lost, or held and not outstanding")
+    _must(not held & {*groups.open}, "a group is complete and waits for a member")
+    _must(held >= {*gate.ready}, "a group is ready and has no card")
+    used = state.tally.decisions["committed"]
+    let_go = sum(groups.dropped.values()) + sum(state.tally.decisions.values()) - used
+    _must(gate.standing(state.head.version).admitted == len(outstanding) + used + let_go, "a group ended twice, or never")
+    flying = Counter(flight.ticket.group for flight in tickets.flights.values())
+    for group in groups.open.values():
+        _must(group.to_end == flying[group.number] + groups.waiting(group.number), "a member is lost")
 
 
 def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -> None:

@@ -1,0 +1,71 @@
+"""
+What a run of an optimizer that learns from outcomes is built from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headway._checks import check_choice, check_count
+from headway.errors import OptionError
+from headway.machine import LEARNS_FROM
+from headway.options import RunOptions
+
+
+def reservations(options: RunOptions, aggregator: Any, policy: Any) -> dict[str, Any]:
+    """
+    What the gate of such a run is made with: in sync mode nothing may be stale.
+
+    Raises:
+        OptionError: two options can't be used together.
+    """
+    sync = options.mode == "sync"
+    return {
+        "groups_per_step": aggregator.batch,
+        "max_staleness": options.staleness,
+        "admit_ahead": 0 if sync else options.admit_ahead,
+        "oversample_factor": 1.0 if sync else options.oversample_factor,
+        "batch_order": options.batch_order,
+        "bases": options.bases,
+        "rule": getattr(policy, "rule", "wait"),
+        "window": getattr(policy, "window", 0),
+        "groups": _most_groups(options, aggregator),
+    }
+
+
+def _most_groups(options: RunOptions, aggregator: Any) -> int | None:
+    size: int = getattr(aggregator, "group_size", 1)
+    if options.max_rollouts is not None and options.max_rollouts < size:
+        remedy = f"A group takes {size} rollouts; give at least so many."
+        raise OptionError("max_rollouts", options.max_rollouts, remedy)
+    bounds = [
+        None if options.updates is None else options.updates * aggregator.batch,
+        None if options.max_rollouts is None else options.max_rollouts // size,
+    ]
+    return min((bound for bound in bounds if bound is not None), default=None)
+
+
+def check_learning(options: RunOptions, aggregator: Any) -> None:
+    """
+    Refuse options that this kind of optimizer has no use for.
+
+    Raises:
+        OptionError: there is one, or the aggregator declares what can't be.
+    """
+    learns_from = getattr(aggregator, "learns_from", "proposals")
+    check_choice("learns_from", learns_from, LEARNS_FROM)
+    if learns_from == "proposals":
+        if options.updates is not None:
+            remedy = "The aggregator learns from proposals; give max_rollouts, or rounds in sync mode."
+            raise OptionError("updates", options.updates, remedy)
+        return
+    size = getattr(aggregator, "group_size", 1)
+    check_count("group_size", size, 1)
+    if options.least_members is not None:
+        check_count("least_members", options.least_members, 1, size)
+    if getattr(aggregator, "max_steps", 1) != 1:
+        remedy = "An optimizer that learns from outcomes takes one step at a time."
+        raise OptionError("max_steps", aggregator.max_steps, remedy)
+    if options.rounds is not None:
+        remedy = "The aggregator learns from outcomes, batch by batch; give updates."
+        raise OptionError("rounds", options.rounds, remedy)

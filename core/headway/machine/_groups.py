@@ -1,0 +1,266 @@
+"""
+Groups: the tickets that together make one card, from their reservation to their end.
+
+It is what a gate that reserves admits: ``group_size`` tickets on one task.  The group is reserved as
+a whole, with the head's version then as its stamp; its members start in order as places are free,
+those of older groups first.  A member that fails is tried again, so many times; after that its group
+is complete without it, dropped, or the end of the run, as the options say.
+
+Guarantee: every group that was reserved is outstanding, or was trained or dropped, once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import heappop, heappush
+
+import attrs
+
+from headway.contracts import Card, CompletionKind, Fault, Json, Member, Snapshot
+from headway.gate import GateView, Reservations
+from headway.machine._flights import Flight, TaskQueue
+from headway.machine._state import State
+
+Waiting = tuple[int, int, int]
+"""A member that has not started: its group, which one it is, how often it was tried."""
+
+
+@attrs.define(eq=False)
+class Group:
+    """
+    A group that is not complete.
+
+    Args:
+        number: 0, 1, 2, ... in order of admission.
+        task: Its task.
+        to_end: How many members have not ended for good.
+        members: The outcomes so far, by member.
+        failures: How often members failed so far, by member.
+    """
+
+    number: int
+    task: str
+    to_end: int
+    members: dict[int, Member] = attrs.field(factory=dict[int, Member])
+    failures: dict[int, int] = attrs.field(factory=dict[int, int])
+
+    def card(self) -> Card:
+        """
+        The card of what its members gave.
+        """
+        members = tuple(self.members[number] for number in sorted(self.members))
+        return Card(
+            number=self.number,
+            tickets=tuple(member.ticket for member in members),
+            task=self.task,
+            base=min(member.base for member in members),
+            diff=None,
+            digest=f"group {self.number}",
+            reward=sum(member.reward for member in members) / len(members),
+            members=members,
+        )
+
+
+@attrs.define(eq=False)
+class Groups:
+    """
+    The groups that are outstanding, and what has become of the others.
+
+    Args:
+        state: The machine's.
+        gate: Its gate, which reserves.
+        queue: The tasks.
+    """
+
+    state: State
+    gate: Reservations
+    queue: TaskQueue
+    open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
+    dropped: Counter[str] = attrs.field(factory=Counter[str], init=False)
+    """Groups that were given up before they were complete, by reason."""
+    _unjudged: list[int] = attrs.field(factory=list[int], init=False)
+    _judged_at: int = attrs.field(default=0, init=False)
+    _waiting: list[Waiting] = attrs.field(factory=list[Waiting], init=False)
+    _bases: dict[int, tuple[Snapshot, Json]] = attrs.field(
+        factory=dict[int, tuple[Snapshot, Json]], init=False
+    )
+
+    # ------------------------------------------------------------------ admission
+
+    def reserve(self, view: GateView) -> None:
+        """
+        Reserve one group.
+
+        Raises:
+            LookupRaised: the sampler raised; nothing was reserved.
+        """
+        state, head = self.state, self.state.head
+        task = state.lookups.pick(self.queue.book(frozenset()))
+        self.queue.took(task)
+        size = state.config.group_size
+        number = self.gate.reserve(view.head)
+        self.open[number] = Group(number, task, size)
+        for member in range(size):
+            heappush(self._waiting, (number, member, 0))
+        if self.gate.bases == "stamp" and view.head not in self._bases:
+            self._bases[view.head] = (head, state.memory)
+
+    @property
+    def next(self) -> Waiting | None:
+        """
+        The member that is to start next, if any.
+        """
+        while self._waiting and self._waiting[0][0] not in self.open:
+            heappop(self._waiting)
+        return self._waiting[0] if self._waiting else None
+
+    def waiting(self, group: int) -> int:
+        """
+        How many members of a group have not started, or wait to be tried again.
+        """
+        return sum(number == group for number, _, _ in self._waiting)
+
+    def started(self) -> None:
+        """
+        That member has started.
+        """
+        heappop(self._waiting)
+
+    def basis(self, group: int) -> tuple[Snapshot, Json]:
+        """
+        What a member of a group starts from: a snapshot, and the optimizer's memory.
+        """
+        if self.gate.bases == "head":
+            return self.state.head, self.state.memory
+        return self._bases[self.gate.stamp(group)]
+
+    def let_stale_go(self) -> None:
+        """
+        Discard the complete groups that wait and that the staleness policy thinks too old.
+
+        It is asked of those alone that are older than ``alpha``, and once for each head.
+
+        Raises:
+            LookupRaised: the policy raised.
+        """
+        state, version = self.state, self.state.head.version
+        if version == self._judged_at and not self._unjudged:
+            return
+        new, moved = set(self._unjudged), version != self._judged_at
+        self._unjudged, self._judged_at = [], version
+        if moved:
+            self._let_lost_go(version)
+        alpha = state.merger.alpha
+        for card in state.buffer.waiting_cards:
+            eta = version - card.base
+            if eta <= alpha or not (moved or card.number in new):
+                continue
+            if state.lookups.decide(eta, alpha, False) == "discard":
+                state.decide(card.number, "discarded", "stale")
+
+    def _let_lost_go(self, version: int) -> None:
+        """
+        Let go of what can't be used in time since somebody else has moved the head.
+        """
+        for number in self.gate.lost(version):
+            if number in self.open:
+                self.drop(number, "stale")
+            elif self.state.buffer.waits(number):
+                self.state.decide(number, "discarded", "stale")
+
+    # ------------------------------------------------------------------ how members end
+
+    def ended(self, flight: Flight) -> None:
+        """
+        A member ended well; nothing happens if its group was given up meanwhile.
+        """
+        group = self.open.get(flight.ticket.group)
+        if group is None:
+            self.state.tally.late += 1
+            return
+        outcome, ticket = flight.outcome, flight.ticket
+        assert outcome is not None
+        group.members[ticket.member] = Member(
+            ticket.number,
+            ticket.member,
+            ticket.base,
+            flight.work.payload,
+            outcome.reward,
+            outcome.output,
+        )
+        self._one_ended(group)
+
+    def failed(self, flight: Flight, completion: CompletionKind) -> None:
+        """
+        A member ended without an outcome: it is tried again, or lost.
+
+        What fails while the backend is down is not held against it.
+        """
+        ticket, state = flight.ticket, self.state
+        group = self.open.get(ticket.group)
+        if group is None:
+            return
+        failures = group.failures.get(ticket.member, 0) + (not state.backoff.outage)
+        group.failures[ticket.member] = failures
+        if state.running and failures < state.config.member_attempts:
+            heappush(self._waiting, (group.number, ticket.member, ticket.attempt + 1))
+        elif len(group.members) + group.to_end - 1 >= state.config.fewest_members:
+            self._one_ended(group)
+        else:
+            self._lose(group, flight.fault, completion)
+
+    def _one_ended(self, group: Group) -> None:
+        group.to_end -= 1
+        if group.to_end:
+            return
+        del self.open[group.number]
+        self.gate.complete(group.number)
+        self.state.tally.cards += 1
+        self.state.buffer.put(group.card())
+        self._unjudged.append(group.number)
+
+    def _lose(self, group: Group, fault: Fault | None, completion: CompletionKind) -> None:
+        self.drop(group.number, completion)
+        if self.state.running and self.state.config.lost_groups == "stop":
+            self.state.stop("error", fault)
+
+    def drop(self, number: int, reason: str) -> None:
+        """
+        Give a group up that is not complete; what its members still give is of no use.
+        """
+        del self.open[number]
+        self.dropped[reason] += 1
+        self.gate.drop(number)
+
+    def close(self) -> None:
+        """
+        No ticket starts any more: groups with members that have not started are given up.
+        """
+        for number in sorted({number for number, _, _ in self._waiting} & {*self.open}):
+            self.drop(number, "cancelled")
+        self._waiting.clear()
+
+    def give_up(self) -> None:
+        """
+        Give up every group that is not complete.
+        """
+        self._waiting.clear()
+        for number in list(self.open):
+            self.drop(number, "cancelled")
+
+    # ------------------------------------------------------------------ what is left
+
+    def tidy(self) -> None:
+        """
+        Forget the snapshots that no outstanding group starts from.
+        """
+        needed = {self.gate.stamp(number) for number in self.open}
+        for stamp in self._bases.keys() - needed:
+            del self._bases[stamp]
+
+    @property
+    def over(self) -> bool:
+        """
+        Whether no group is outstanding and none will come.
+        """
+        return self.gate.exhausted and not self.gate.outstanding
