@@ -36,7 +36,15 @@ LEAST_ALPHA_HARNESS = 5
 WORK = ("rollout", "propose", "measure", "rebase", "commit", "train")
 """The kinds of work that a law of ``durations`` may stand for."""
 
-BUDGETS = ("max_rollouts", "max_calls", "max_tokens", "max_cost", "max_seconds", "rounds", "updates")
+BUDGETS = (
+    "max_rollouts",
+    "max_calls",
+    "max_tokens",
+    "max_cost",
+    "max_seconds",
+    "rounds",
+    "updates",
+)
 """The options that bound how much a run may do."""
 
 METERED = ("max_tokens", "max_cost")
@@ -166,7 +174,9 @@ class RunOptions:
         "updates that an outcome may be behind the head it trains (learning from outcomes)", 2, 0
     )
     admit_ahead: int = _count("batches of outcomes that may be begun ahead", 1, 0)
-    oversample_factor: float = _number("times the groups begun of a batch that are needed", 1.0, least=1)
+    oversample_factor: float = _number(
+        "times the groups begun of a batch that are needed", 1.0, least=1
+    )
     batch_order: BatchOrder = attrs.field(
         default="completion",
         metadata=_word(
@@ -185,7 +195,12 @@ class RunOptions:
     )
     lost_groups: LostGroups = attrs.field(
         default="stop",
-        metadata=_word("a group with too few members ends the run (stop) or is dropped", LostGroups),
+        metadata=_word(
+            "a group with too few members ends the run (stop) or is dropped", LostGroups
+        ),
+    )
+    stall_alarm: float | None = _number(
+        "seconds without an update after which it is told what is waited for", 600.0, above=0
     )
     updates: int | None = _count("batches of outcomes to train on", None)
     resync: Resync = attrs.field(

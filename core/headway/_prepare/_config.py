@@ -69,6 +69,7 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         member_attempts=options.member_attempts,
         least_members=options.least_members,
         lost_groups=options.lost_groups,
+        stall_alarm=options.stall_alarm,
     )
 
 

@@ -29,6 +29,7 @@ def reservations(options: RunOptions, aggregator: Any, policy: Any) -> dict[str,
         "bases": options.bases,
         "rule": getattr(policy, "rule", "wait"),
         "window": getattr(policy, "window", 0),
+        "early": getattr(aggregator, "gathers", False),
         "groups": _most_groups(options, aggregator),
     }
 
@@ -56,7 +57,9 @@ def check_learning(options: RunOptions, aggregator: Any) -> None:
     check_choice("learns_from", learns_from, LEARNS_FROM)
     if learns_from == "proposals":
         if options.updates is not None:
-            remedy = "The aggregator learns from proposals; give max_rollouts, or rounds in sync mode."
+            remedy = (
+                "The aggregator learns from proposals; give max_rollouts, or rounds in sync mode."
+            )
             raise OptionError("updates", options.updates, remedy)
         return
     size = getattr(aggregator, "group_size", 1)

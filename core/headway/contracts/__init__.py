@@ -23,6 +23,7 @@ from headway.contracts._notices import (
     SweepDone,
     SweepOutcome,
     TicketEnded,
+    UpdateDone,
 )
 from headway.contracts._protocols import (
     Aggregator,
@@ -47,6 +48,7 @@ from headway.contracts._requests import (
     Compare,
     Comparison,
     Consume,
+    Gather,
     Measure,
     Promote,
     Request,
@@ -106,6 +108,7 @@ __all__ = [
     "Fault",
     "FaultSeen",
     "Fusion",
+    "Gather",
     "HeadCommitted",
     "HeadMoved",
     "Json",
@@ -143,6 +146,7 @@ __all__ = [
     "Train",
     "Trial",
     "TrialTerms",
+    "UpdateDone",
     "Usage",
     "Verdict",
     "Work",

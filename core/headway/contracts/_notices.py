@@ -142,6 +142,38 @@ class HeadCommitted:
 
 
 @attrs.frozen(kw_only=True)
+class UpdateDone:
+    """
+    An optimizer that learns from outcomes has used a batch of groups.
+
+    Args:
+        now: Seconds since the run began.
+        update: 1, 2, 3, ...
+        version: The head's version afterwards; as before when nothing was changed.
+        groups: How many versions behind the head each group was, by number.
+        seconds: How long, since the run began, a step had its batch (``training``), waited because of
+            the staleness bound (``bound``), or for groups (``groups``), or was about to begin
+            (``nothing``).
+        outstanding: Groups that were begun and neither used nor given up.
+        ready: Those of them that are complete.
+        slack: How many more of them the bound would bear, at the tightest.
+        blocking: The group that the next step waits for; None when it waits for none in particular.
+        dropped: Groups that were given up so far, by reason.
+    """
+
+    now: float
+    update: int
+    version: int
+    groups: Mapping[int, int]
+    seconds: Mapping[str, float]
+    outstanding: int
+    ready: int
+    slack: int
+    blocking: int | None
+    dropped: Mapping[str, int]
+
+
+@attrs.frozen(kw_only=True)
 class FaultSeen:
     """
     Something went wrong and was contained.
@@ -174,5 +206,12 @@ class RunFinished:
 
 
 Notice: TypeAlias = (
-    RunStarted | TicketEnded | SweepDone | CardDecided | HeadCommitted | FaultSeen | RunFinished
+    RunStarted
+    | TicketEnded
+    | SweepDone
+    | CardDecided
+    | HeadCommitted
+    | UpdateDone
+    | FaultSeen
+    | RunFinished
 )

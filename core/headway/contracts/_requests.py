@@ -249,6 +249,18 @@ class Carry:
     cards: tuple[int, ...] = attrs.field(converter=_numbers)
 
 
-Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote | Train
+@attrs.frozen
+class Gather:
+    """
+    Wait for further cards of this step's batch.
+
+    It is for an aggregator that learns from outcomes and has ``gathers = True``: its steps begin with
+    the first groups of which it is sure that they belong to the batch, and can work on them while
+    the others run.  The answer is a tuple of cards, at least one; ``()`` once the batch is complete,
+    and only then may it be committed.
+    """
+
+
+Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote | Train | Gather
 Scores: TypeAlias = tuple[tuple[float, ...], ...]
 """The answer to ``Measure``: one row a candidate."""

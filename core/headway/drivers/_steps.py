@@ -21,6 +21,7 @@ from headway.contracts import (
     Consume,
     Domain,
     Fault,
+    Gather,
     Json,
     Measure,
     Promote,
@@ -207,7 +208,7 @@ def _settled(request: Any) -> Request:
         return request if kept else attrs.evolve(request, memory=memory_copy(request.memory))
     if isinstance(request, Train):
         return attrs.evolve(request, payload=json_copy(request.payload))
-    if isinstance(request, Consume | Carry | Promote):
+    if isinstance(request, Consume | Carry | Promote | Gather):
         return request
     message = f"a step yielded {request!r}, which is no request"
     raise ContractError(message)

@@ -57,9 +57,9 @@ from headway.machine._slots import Slots
 from headway.machine._tally import FaultCount, Statistics
 
 __all__ = [
-    "LEARNS_FROM",
     "BEARABLE",
     "FINAL_DRAW",
+    "LEARNS_FROM",
     "PLAIN",
     "Abandon",
     "Abort",

@@ -12,7 +12,15 @@ import attrs
 from headway._checks import check_choice, check_count, check_number
 from headway.errors import OptionError
 
-STOPS_DRAINING = ("max_iters", "max_calls", "max_tokens", "max_cost", "rounds", "updates", "exhausted")
+STOPS_DRAINING = (
+    "max_iters",
+    "max_calls",
+    "max_tokens",
+    "max_cost",
+    "rounds",
+    "updates",
+    "exhausted",
+)
 """Stop reasons after which everything that was paid for is still decided."""
 
 STOPS_HALTING = ("max_seconds", "interrupted", "target_reward", "patience", "stalled", "error")
@@ -53,7 +61,14 @@ _LIMITS = (
     "checkpoint_every",
 )
 _AMOUNTS = ("max_cost", "cost_per_call")
-_SECONDS = ("max_seconds", "rollout_timeout", "eval_timeout", "train_timeout", "round_timeout")
+_SECONDS = (
+    "max_seconds",
+    "rollout_timeout",
+    "eval_timeout",
+    "train_timeout",
+    "round_timeout",
+    "stall_alarm",
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -108,6 +123,8 @@ class MachineConfig:
         group_size: Tickets that make one card (reservations only).
         member_attempts: How often a member of a group is tried before it is lost.
         least_members: Members with which a group is complete when the others are lost; None means all.
+        stall_alarm: Seconds without an update after which it is told what is waited for; None: never
+            (reservations only).
         lost_groups: What becomes of a group with fewer: ``"stop"`` ends the run, ``"drop"`` the group.
 
     Raises:
@@ -158,6 +175,7 @@ class MachineConfig:
     member_attempts: int = 3
     least_members: int | None = None
     lost_groups: str = "stop"
+    stall_alarm: float | None = None
 
     def __attrs_post_init__(self) -> None:
         for option in (*_COUNTS, *self._given(_LIMITS)):

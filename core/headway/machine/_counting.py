@@ -51,5 +51,7 @@ def count(state: State, tickets: Tickets, sweeps: Sweeps) -> Statistics:
         trainings=tally.trainings,
         train_seconds=tally.train_seconds + training * state.now,
         worker_starved_seconds=tally.starved,
+        update_waits=dict(tally.waits),
+        lost_groups=dict(tally.lost_groups),
         determinism=state.determinism,
     )

@@ -11,7 +11,6 @@ Guarantee: every group that was reserved is outstanding, or was trained or dropp
 
 from __future__ import annotations
 
-from collections import Counter
 from heapq import heappop, heappush
 
 import attrs
@@ -76,8 +75,7 @@ class Groups:
     gate: Reservations
     queue: TaskQueue
     open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
-    dropped: Counter[str] = attrs.field(factory=Counter[str], init=False)
-    """Groups that were given up before they were complete, by reason."""
+    _waiting_since: float | None = attrs.field(default=None, init=False)
     _unjudged: list[int] = attrs.field(factory=list[int], init=False)
     _judged_at: int = attrs.field(default=0, init=False)
     _waiting: list[Waiting] = attrs.field(factory=list[Waiting], init=False)
@@ -229,7 +227,7 @@ class Groups:
         Give a group up that is not complete; what its members still give is of no use.
         """
         del self.open[number]
-        self.dropped[reason] += 1
+        self.state.tally.lost_groups[reason] += 1
         self.gate.drop(number)
 
     def close(self) -> None:
@@ -247,6 +245,54 @@ class Groups:
         self._waiting.clear()
         for number in list(self.open):
             self.drop(number, "cancelled")
+
+    # ------------------------------------------------------------------ what is waited for
+
+    def waited(self, seconds: float) -> None:
+        """
+        So much time has passed, in which the next step waited for something.
+        """
+        gate, version = self.gate, self.state.head.version
+        waits_for = "training" if gate.full else gate.waits_for(version)
+        self.state.tally.waits[waits_for] += seconds
+        if waits_for in ("training", "nothing"):
+            self._waiting_since = None
+        elif self._waiting_since is None:
+            self._waiting_since = self.state.now
+
+    @property
+    def next_warning(self) -> float | None:
+        """
+        When it is to be told that a step waits for a group.
+        """
+        since, after = self._waiting_since, self.state.config.stall_alarm
+        return None if since is None or after is None else since + after
+
+    def mind_waiting(self) -> None:
+        """
+        Tell which group a step waits for, if it has waited long enough; again after as long.
+        """
+        due, state = self.next_warning, self.state
+        if due is None or due > state.now:
+            return
+        self._waiting_since = state.now
+        if self.blocking:
+            text = f"no update for {state.config.stall_alarm:g} s{self.blocking}"
+            state.fault(Fault(where="gate", type="Waiting", message=text))
+
+    @property
+    def blocking(self) -> str:
+        """
+        What is to be said of the group that the next step waits for; nothing when there is none.
+        """
+        standing = self.gate.standing(self.state.head.version)
+        if standing.blocking is None:
+            return ""
+        group = self.open[standing.blocking]
+        return (
+            f": group {group.number} (task {group.task}, {standing.blocking_age} versions old)"
+            f" lacks {group.to_end} of {self.state.config.group_size} members"
+        )
 
     # ------------------------------------------------------------------ what is left
 

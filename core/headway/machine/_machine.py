@@ -318,7 +318,7 @@ class Machine:
             return []
         state.out = []
         if event.now > state.now:
-            if state.phase == "running" and self._tickets.workers.places:
+            if state.phase == "running":
                 self._tickets.waited(event.now - state.now)
             state.now = event.now
         lapsed = self._wake_at is not None and self._wake_at <= state.now
@@ -430,6 +430,7 @@ class Machine:
         self._answers.let_overdue_go()
         self._tickets.end_round()
         self._tickets.mind_stragglers()
+        self._tickets.mind_waiting()
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
@@ -446,6 +447,7 @@ class Machine:
             state.slots.next_deadline,
             self._tickets.next_straggler(),
             self._tickets.round_ends,
+            self._tickets.next_warning,
             self._scoring.next_deadline(),
             state.training.next_alarm(state.now),
         ):
@@ -474,6 +476,7 @@ class Machine:
             or self._look_after()
             or self._sweep()
             or sweeps.open_step()
+            or self._gather()
             or self._race()
             or self._filling.fill()
             or self._rest()
@@ -510,6 +513,12 @@ class Machine:
         self._tickets.finished = 0
         sweeps.begin(quiet=last)
         return True
+
+    def _gather(self, *, quiet: bool = False) -> bool:
+        sweeps = self._sweeps
+        return sweeps.gathering is not None and sweeps.gather(
+            self._tickets.view(sweeping=True, quiet=quiet)
+        )
 
     def _race(self) -> bool:
         """
@@ -554,15 +563,20 @@ class Machine:
         When nothing runs and nothing can start: a last take, a stall, or the end of draining.
         """
         state, sweeps = self._state, self._sweeps
-        if state.slots.running or sweeps.open or self._tickets.flights or state.promotions:
+        if state.slots.running or self._tickets.flights or state.promotions:
+            return False
+        if sweeps.open and sweeps.gathering is None:
             return False
         if state.running and not state.may_pay:
             return False  # more can start, once the backend is called again
-        if len(state.buffer) and self._sweep(quiet=True):
+        if self._gather(quiet=True) or (len(state.buffer) and self._sweep(quiet=True)):
             return True
         if state.running:
-            text = "nothing runs and nothing can start"
+            text = f"nothing runs and nothing can start{self._tickets.blocking}"
             state.stop("stalled", Fault(where="gate", type="Stalled", message=text))
+            return True
+        if sweeps.open:
+            sweeps.give_up()
             return True
         self._ending.settle()
         return True

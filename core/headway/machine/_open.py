@@ -12,7 +12,7 @@ import attrs
 from headway.contracts import KEEP, Card, Json
 from headway.machine._calls import CommitCall
 
-Awaiting: TypeAlias = Literal["plugin", "measure", "train", "commit", "turn"]
+Awaiting: TypeAlias = Literal["plugin", "measure", "train", "commit", "turn", "gather"]
 
 
 @attrs.define(eq=False)
@@ -23,8 +23,8 @@ class OpenStep:
     Args:
         number: The step's number.
         n: How many requests it has made.
-        awaiting: Whom the machine waits for: the plug-in, a measurement, a training, the ledger, or
-            another step's commit.
+        awaiting: Whom the machine waits for: the plug-in, a measurement, a training, the ledger,
+            another step's commit, or further cards.
         asked: Whether it has asked for anything.
         trained: Whether a training has worked for it.
         carried: Cards that it wants to carry over.
@@ -61,6 +61,7 @@ class OpenSweep:
         verifying: Cards that are being rebased or verified, by number.
         survivors: Cards for the step, by number.
         committed: Cards committed so far.
+        used: The groups committed so far, with how many versions behind the head each was.
         moved: Whether it has moved the head, with or without cards.
         stale: Cards discarded as stale so far.
         reasons: Why cards were discarded so far.
@@ -78,6 +79,7 @@ class OpenSweep:
     verifying: dict[int, Card] = attrs.field(factory=dict[int, Card])
     survivors: dict[int, Card] = attrs.field(factory=dict[int, Card])
     committed: int = 0
+    used: dict[int, int] = attrs.field(factory=dict[int, int])
     moved: bool = False
     stale: int = 0
     reasons: set[str] = attrs.field(factory=set[str])

@@ -18,6 +18,7 @@ from headway.contracts import (
     Compare,
     Consume,
     Fault,
+    Gather,
     HeadMoved,
     Json,
     Measure,
@@ -85,23 +86,32 @@ class Requests:
             for number in request.cards:
                 self.sweeps.decide(sweep, number, "discarded", request.reason)
             self.sweeps.answer(step, None)
+        elif isinstance(request, Gather):
+            step.awaiting = "gather"
         else:
             step.carried.update(request.cards)
             self.sweeps.answer(step, None)
 
     def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
+        reservations = self.state.reservations
         if isinstance(request, Measure | Compare):
             return self._problem_of_measure(request)
         if isinstance(request, Promote):
             made = self.state.head.version
             late = request.version > made
             return f"Promote names version {request.version}; there are {made}" if late else None
+        if isinstance(request, Gather):
+            return "Gather is for what learns from outcomes" if reservations is None else None
         strange_cards = [n for n in request.cards if n not in sweep.survivors]
         if strange_cards or len(set(request.cards)) < len(request.cards):
             kind = type(request).__name__
             return f"{kind} names cards that the step does not hold: {list(request.cards)}"
-        if isinstance(request, Carry) and self.state.reservations is not None:
+        if reservations is not None and isinstance(request, Carry):
             return "Carry names groups; what learns from outcomes uses or discards them"
+        if reservations is not None and request.cards and not reservations.full:
+            return (
+                f"{type(request).__name__} before the batch is complete: Gather until it gives ()"
+            )
         return None
 
     def _problem_of_measure(self, request: Measure | Compare) -> str | None:
@@ -233,6 +243,7 @@ class Requests:
         step = sweep.step
         self._got_through(step)
         for number in cards:
+            sweep.used[number] = sweep.survivors[number].eta
             self.sweeps.decide(sweep, number, "committed")
         sweep.committed += len(cards)
         if step.memory is not KEEP:

@@ -23,6 +23,7 @@ from headway.contracts import (
     HeadCommitted,
     Json,
     Snapshot,
+    UpdateDone,
     Usage,
 )
 from headway.gate import Gate, Reservations
@@ -290,11 +291,26 @@ class State:
         measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
         return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
 
-    def batch_over(self) -> None:
+    def batch_over(self, groups: Mapping[int, int]) -> None:
         """
-        A batch of groups was used.
+        A batch of groups was used; each is given with how many versions it was behind the head.
         """
+        assert self.reservations is not None
         self.tally.rounds += 1
+        standing = self.reservations.standing(self.head.version)
+        notice = UpdateDone(
+            now=self.now,
+            update=self.tally.rounds,
+            version=self.head.version,
+            groups=dict(groups),
+            seconds=dict(self.tally.waits),
+            outstanding=standing.outstanding,
+            ready=standing.ready,
+            slack=standing.slack,
+            blocking=standing.blocking,
+            dropped=dict(self.tally.lost_groups),
+        )
+        self.out.append(Notify(notice))
         if self.tally.rounds == self.config.max_updates:
             self.stop("updates")
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 import attrs
 
 from headway.contracts import Card, Fault, SweepDone, SweepOutcome
+from headway.gate import GateView
 from headway.machine._calls import RebaseCall, Rebased, TrainCall
 from headway.machine._instructions import Abort, Cancel, Notify, Resume, StepStart
 from headway.machine._lookups import LookupRaised
@@ -348,6 +349,37 @@ class Sweeps:
         )
         self.state.out.append(Resume(self.steps, 0, start))
 
+    def gather(self, view: GateView) -> bool:
+        """
+        Hand a step that waits for them further cards of its batch; False when there are none yet.
+        """
+        sweep = self.gathering
+        if sweep is None:
+            return False
+        reservations, state = self.state.reservations, self.state
+        assert reservations is not None
+        numbers = reservations.gather(view)
+        if numbers is None:
+            return False
+        leased, first = state.buffer.lease(numbers)
+        state.tally.considered += first
+        cards = state.merger.sweep(leased, sweep.head).accepted
+        sweep.considered += len(cards)
+        for card in cards:
+            self._keep(sweep, card)
+        self.answer(sweep.step, cards)
+        return True
+
+    @property
+    def gathering(self) -> OpenSweep | None:
+        """
+        The open sweep whose step waits for further cards, if any.
+        """
+        for sweep in self.open.values():
+            if sweep.begun is not None and sweep.begun.awaiting == "gather":
+                return sweep
+        return None
+
     def answer(self, step: OpenStep, value: Any) -> None:
         """
         Hand a step the answer to what it asked for last.
@@ -427,7 +459,7 @@ class Sweeps:
         if state.reservations is not None:
             state.reservations.returned()
             if sweep.committed:
-                state.batch_over()
+                state.batch_over(sweep.used)
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):

@@ -14,6 +14,9 @@ from headway.contracts import COMPLETIONS, Fault, TotalUsage
 _KINDS = ("rollout", "propose", "verify", "measure", "rebase")
 _PAID = ("rollout", "propose", "verify", "measure")
 
+WAITS = ("training", "bound", "groups", "nothing")
+"""What the next batch of groups may wait for: a step that has one, older groups, any groups."""
+
 _KEPT_FAULTS = 1000
 """How many different faults are kept, the first ones."""
 
@@ -60,6 +63,9 @@ class Statistics:
         trainings: Trainings begun.
         train_seconds: Trainings, from their start to their answer or until they were given up.
         worker_starved_seconds: Worker places that were free while the run searched.
+        update_waits: Seconds by what the next batch of groups waited for, see ``UpdateDone``; all 0 for an
+            optimizer that learns from proposals.
+        lost_groups: Groups that were given up before they were complete, by reason.
         determinism: What is known of rewards.
     """
 
@@ -93,6 +99,8 @@ class Statistics:
     trainings: int
     train_seconds: float
     worker_starved_seconds: float
+    update_waits: Mapping[str, float]
+    lost_groups: Mapping[str, int]
     determinism: str
 
 
@@ -150,6 +158,8 @@ class Tally:
     idle_waiting: float = 0.0
     starved: float = 0.0
     reverify_seconds: float = 0.0
+    waits: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(WAITS, 0.0))
+    lost_groups: Counter[str] = attrs.field(factory=Counter[str])
     reverifying: set[int] = attrs.field(factory=set[int])
     seconds: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0.0))
     """By kind of call.  A start is subtracted and an end added, so only ended calls make sense."""

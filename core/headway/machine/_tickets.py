@@ -174,9 +174,7 @@ class Tickets:
         flight = Flight(ticket, task, work, source, self._most_calls, state.now)
         return flight, base, state.lookups.estimate()
 
-    def _look_up_member(
-        self, groups: Groups, worker: int
-    ) -> tuple[Flight, Snapshot, float | None]:
+    def _look_up_member(self, groups: Groups, worker: int) -> tuple[Flight, Snapshot, float | None]:
         state, waiting = self.state, groups.next
         assert waiting is not None
         number, member, attempt = waiting
@@ -470,9 +468,14 @@ class Tickets:
 
     def waited(self, seconds: float) -> None:
         """
-        Worker places were free for so long while the run searched.
+        The run searched for so long: count the worker places that were free, and what a batch of
+        groups waited for.
         """
         places, tally = len(self.workers.places), self.state.tally
+        if self.groups is not None:
+            self.groups.waited(seconds)
+        if not places:
+            return
         tally.starved += seconds * places
         unused = min(places, self.state.slots.free)
         if unused and not self.nothing_left():
@@ -496,6 +499,27 @@ class Tickets:
             if flight is not None and flight.phase != "ended":
                 self.state.tally.stragglers += 1
                 _STRAGGLING[self.state.config.straggler](self, flight)
+
+    @property
+    def next_warning(self) -> float | None:
+        """
+        When it is to be told that a batch of groups waits for one of them.
+        """
+        return None if self.groups is None else self.groups.next_warning
+
+    def mind_waiting(self) -> None:
+        """
+        Tell that a batch of groups waits for one of them, if it has waited long enough.
+        """
+        if self.groups is not None:
+            self.groups.mind_waiting()
+
+    @property
+    def blocking(self) -> str:
+        """
+        What is to be said of the group that all wait for; nothing when there is none.
+        """
+        return "" if self.groups is None else self.groups.blocking
 
     def _only_count(self, flight: Flight) -> None:
         del flight

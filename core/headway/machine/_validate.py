@@ -159,11 +159,16 @@ def _groups(state: State, tickets: Tickets, groups: Groups) -> None:
     _must(not held & {*groups.open}, "a group is complete and waits for a member")
     _must(held >= {*gate.ready}, "a group is ready and has no card")
     used = state.tally.decisions["committed"]
-    let_go = sum(groups.dropped.values()) + sum(state.tally.decisions.values()) - used
-    _must(gate.standing(state.head.version).admitted == len(outstanding) + used + let_go, "a group ended twice, or never")
+    let_go = sum(state.tally.lost_groups.values()) + sum(state.tally.decisions.values()) - used
+    _must(
+        gate.standing(state.head.version).admitted == len(outstanding) + used + let_go,
+        "a group ended twice, or never",
+    )
     flying = Counter(flight.ticket.group for flight in tickets.flights.values())
     for group in groups.open.values():
-        _must(group.to_end == flying[group.number] + groups.waiting(group.number), "a member is lost")
+        _must(
+            group.to_end == flying[group.number] + groups.waiting(group.number), "a member is lost"
+        )
 
 
 def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -> None:
