@@ -9,7 +9,8 @@ with ``quiet=True``.
 
 from headway.gate._barrier import Barrier
 from headway.gate._lag import LagGate
-from headway.gate._reservations import Reservations, Standing
+from headway.gate._reservations import Reservations
+from headway.gate._standing import Standing
 from headway.gate._view import Gate, GateView
 
 __all__ = ["Barrier", "Gate", "GateView", "LagGate", "Reservations", "Standing"]

@@ -265,9 +265,10 @@ class Reservations:
         held = len(self._roster.stamps)
         if self._closed:
             held += self.groups_per_step - len(self._roster.training)
-        return held < self.capacity and not self._exhausted()
+        return held < self.capacity and not self.exhausted
 
-    def _exhausted(self) -> bool:
+    @property
+    def exhausted(self) -> bool:
         """
         Whether no more groups come, unless one is dropped.
         """
@@ -348,7 +349,7 @@ class Reservations:
         """
         Whether no more groups come and none that is outstanding runs.
         """
-        return not self._roster.running and (draining or self._exhausted())
+        return not self._roster.running and (draining or self.exhausted)
 
     def batch(self) -> tuple[int, ...]:
         """
@@ -434,9 +435,15 @@ class Reservations:
             version: The head's version.
         """
         running = self._roster.running
-        return running[0] if running and self._waits_for(version) == "bound" else None
+        return running[0] if running and self.waits_for(version) == "bound" else None
 
-    def _waits_for(self, version: int) -> Literal["bound", "groups", "nothing"]:
+    def waits_for(self, version: int) -> Literal["bound", "groups", "nothing"]:
+        """
+        What the next step waits for, see ``Standing``.
+
+        Args:
+            version: The head's version.
+        """
         if self._closed or self._is_last(draining=False):
             return "nothing"
         if len(self._roster.ready) < (1 if self.early else self.groups_per_step):
@@ -460,7 +467,7 @@ class Reservations:
         Args:
             version: The head's version.
         """
-        roster, waits_for = self._roster, self._waits_for(version)
+        roster, waits_for = self._roster, self.waits_for(version)
         names = bool(roster.running) and waits_for != "nothing"
         blocking = roster.running[0] if names else None
         return Standing(

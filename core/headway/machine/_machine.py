@@ -563,9 +563,8 @@ class Machine:
         When nothing runs and nothing can start: a last take, a stall, or the end of draining.
         """
         state, sweeps = self._state, self._sweeps
-        if state.slots.running or self._tickets.flights or state.promotions:
-            return False
-        if sweeps.open and sweeps.gathering is None:
+        open_yet = sweeps.open and sweeps.gathering is None
+        if state.slots.running or open_yet or self._tickets.flights or state.promotions:
             return False
         if state.running and not state.may_pay:
             return False  # more can start, once the backend is called again

@@ -93,7 +93,6 @@ class Requests:
             self.sweeps.answer(step, None)
 
     def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
-        reservations = self.state.reservations
         if isinstance(request, Measure | Compare):
             return self._problem_of_measure(request)
         if isinstance(request, Promote):
@@ -101,17 +100,21 @@ class Requests:
             late = request.version > made
             return f"Promote names version {request.version}; there are {made}" if late else None
         if isinstance(request, Gather):
-            return "Gather is for what learns from outcomes" if reservations is None else None
+            outcomes = self.state.reservations is not None
+            return None if outcomes else "Gather is for what learns from outcomes"
+        return self._problem_of_cards(sweep, request)
+
+    def _problem_of_cards(self, sweep: OpenSweep, request: Commit | Consume | Carry) -> str | None:
+        reservations, kind = self.state.reservations, type(request).__name__
         strange_cards = [n for n in request.cards if n not in sweep.survivors]
         if strange_cards or len(set(request.cards)) < len(request.cards):
-            kind = type(request).__name__
             return f"{kind} names cards that the step does not hold: {list(request.cards)}"
-        if reservations is not None and isinstance(request, Carry):
+        if reservations is None:
+            return None
+        if isinstance(request, Carry):
             return "Carry names groups; what learns from outcomes uses or discards them"
-        if reservations is not None and request.cards and not reservations.full:
-            return (
-                f"{type(request).__name__} before the batch is complete: Gather until it gives ()"
-            )
+        if request.cards and not reservations.full:
+            return f"{kind} before the batch is complete: yield Gather() until it gives ()"
         return None
 
     def _problem_of_measure(self, request: Measure | Compare) -> str | None:
