@@ -29,6 +29,7 @@ from headway.machine._measuring import Measuring
 from headway.machine._requests import Requests
 from headway.machine._slots import Slots
 from headway.machine._state import State
+from headway.machine._stragglers import Stragglers
 from headway.machine._sweeps import Sweeps
 from headway.machine._tickets import Tickets
 from headway.merger import Merger
@@ -189,8 +190,8 @@ def lease_is_lost(patch):
     """A sweep's cards stay in the buffer too, so a later sweep takes them again."""
     plain = EvidenceBuffer.lease
 
-    def lease(self):
-        cards, first = plain(self)
+    def lease(self, numbers=None):
+        cards, first = plain(self, numbers)
         if len(cards) > 3:
             self._waiting[cards[0].number] = cards[0]
         return cards, first
@@ -385,28 +386,28 @@ def both_copies_count(patch):
 
 def hedges_without_end(patch):
     """A rollout that takes long gets one copy after the other."""
-    plain = Tickets.start_hedges
+    plain = Stragglers.start_copies
 
-    def start_hedges(self):
-        plain(self)
-        for flight in self.flights.values():
+    def start_copies(self, flights):
+        plain(self, flights)
+        for flight in flights.values():
             flight.hedged = False
             if flight.copy >= 0:
                 self._to_hedge.append((flight.ticket.number, flight.call))
 
-    patch.setattr(Tickets, "start_hedges", start_hedges)
+    patch.setattr(Stragglers, "start_copies", start_copies)
 
 
 def hedge_is_not_reserved(patch):
     """A second copy is paid for from what others have reserved."""
-    plain = Tickets.start_hedges
+    plain = Stragglers.start_copies
 
-    def start_hedges(self):
+    def start_copies(self, flights):
         with pytest.MonkeyPatch.context() as loose:
             loose.setattr(Budget, "affords", lambda self, calls: True)
-            plain(self)
+            plain(self, flights)
 
-    patch.setattr(Tickets, "start_hedges", start_hedges)
+    patch.setattr(Stragglers, "start_copies", start_copies)
 
 
 def round_goes_on(patch):

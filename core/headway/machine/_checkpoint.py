@@ -48,6 +48,7 @@ from headway.machine._scoring import Score, Scoring
 from headway.machine._seen import Seen
 from headway.machine._slots import Slots
 from headway.machine._state import State
+from headway.machine._stragglers import Stragglers
 from headway.machine._sweeps import Sweeps
 from headway.machine._tally import FaultCount, Tally
 from headway.machine._tickets import Tickets
@@ -59,6 +60,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Tickets: ("state", "_seed", "_most_calls"),
     Seen: ("state",),
     Groups: ("state", "gate", "queue"),
+    Stragglers: ("state",),
     Sweeps: ("state",),
     Requests: ("state", "sweeps"),
     Scoring: ("state",),

@@ -37,7 +37,7 @@ class Filling:
         """
         if self.start_needed() or self._start_rollouts() or self._start_background():
             return True
-        self.tickets.start_hedges()
+        self.tickets.stragglers.start_copies(self.tickets.flights)
         return False
 
     def start_needed(self) -> bool:

@@ -11,7 +11,7 @@ Phases: ``new`` until ``Started``; ``running``; ``draining`` after a stop on a w
 was paid for is still decided; ``halting`` after any other stop, when what is in flight is given up;
 ``scoring`` while the final scores are taken; ``finished``.
 
-What a free slot goes to stands in ``_filling``, what an answer leads to in ``_answers``, and how a run
+What a run that searches does next stands in ``_searching``, what a free slot goes to in ``_filling``, what an answer leads to in ``_answers``, and how a run
 ends in ``_ending``.
 """
 
@@ -50,6 +50,7 @@ from headway.machine._lookups import Lookups
 from headway.machine._open import OpenSweep
 from headway.machine._requests import Requests
 from headway.machine._scoring import Scoring
+from headway.machine._searching import Searching
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 from headway.machine._tally import Statistics
@@ -103,6 +104,9 @@ class Machine:
             self._state, self._tickets, self._sweeps, self._requests, self._scoring
         )
         self._filling = Filling(self._state, self._tickets, self._sweeps, self._scoring)
+        self._searching = Searching(
+            self._state, self._tickets, self._sweeps, self._scoring, self._filling, self._ending
+        )
         self._wake_at: float | None = None
 
     # ------------------------------------------------------------------ what can be seen
@@ -430,7 +434,8 @@ class Machine:
         self._answers.let_overdue_go()
         self._tickets.end_round()
         self._tickets.mind_stragglers()
-        self._tickets.mind_waiting()
+        if self._tickets.groups is not None:
+            self._tickets.groups.mind_waiting()
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
@@ -441,13 +446,14 @@ class Machine:
         state = self._state
         if self._sweeps.held_back:
             return state.now
+        groups = self._tickets.groups
         paused_until = state.backoff.until
         soonest = paused_until if paused_until > state.now else inf
         for alarm in (
             state.slots.next_deadline,
-            self._tickets.next_straggler(),
+            self._tickets.stragglers.next(self._tickets.flights),
             self._tickets.round_ends,
-            self._tickets.next_warning,
+            None if groups is None else groups.next_warning,
             self._scoring.next_deadline(),
             state.training.next_alarm(state.now),
         ):
@@ -465,22 +471,7 @@ class Machine:
         raise InvariantError(f"more than {MOST_TRANSITIONS} transitions follow one event")
 
     def _search(self) -> bool:
-        """
-        Go on in a run that searches; True when something changed that is to be looked at first.
-        """
-        sweeps = self._sweeps
-        self._tickets.apply_ended(sweeping=bool(sweeps.open))
-        self._tickets.look_after_groups(sweeping=bool(sweeps.open))
-        return (
-            self._state.phase == "halting"
-            or self._look_after()
-            or self._sweep()
-            or sweeps.open_step()
-            or self._gather()
-            or self._race()
-            or self._filling.fill()
-            or self._rest()
-        )
+        return self._searching.go_on()
 
     def _score(self) -> bool:
         if self._state.halted_by in STOPS_UNSCORED:
@@ -495,90 +486,6 @@ class Machine:
 
     def _nothing(self) -> bool:
         return False
-
-    def _sweep(self, *, quiet: bool = False) -> bool:
-        sweeps = self._sweeps
-        if not self._state.buffer.leasable:
-            sweeps.again = False
-            return False
-        if not sweeps.room or (sweeps.open and self._scoring.target_reached):
-            return False
-        view = self._tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
-        gate = self._state.gate
-        if not gate.take(view) and (gate.reserves or not sweeps.again):
-            return False
-        last = quiet or (view.draining and view.in_flight == 0 and not view.sweeping)
-        if not (last or sweeps.worth_while):
-            return False
-        self._tickets.finished = 0
-        sweeps.begin(quiet=last)
-        return True
-
-    def _gather(self, *, quiet: bool = False) -> bool:
-        sweeps = self._sweeps
-        return sweeps.gathering is not None and sweeps.gather(
-            self._tickets.view(sweeping=True, quiet=quiet)
-        )
-
-    def _race(self) -> bool:
-        """
-        Start what the open steps wait for; when all of it runs, a further one may begin.
-        """
-        if not self._sweeps.open:
-            return False
-        return self._filling.start_needed() or self._sweep()
-
-    def _look_after(self) -> bool:
-        """
-        Refresh workers, follow the head's reward, notice that the search is over.
-        """
-        state, sweeps = self._state, self._sweeps
-        if sweeps.refresh:
-            sweeps.refresh = False
-            state.tally.forced_refreshes += self._tickets.workers.refresh(state.head)
-        if not state.running:
-            return False
-        self._scoring.follow_head()
-        if state.determinism == "contradicted":
-            self._scoring.put_aside_more()
-        config = state.config
-        if not sweeps.open and self._scoring.target_reached:
-            state.stop("target_reward")
-        elif config.patience is not None and sweeps.barren >= config.patience:
-            state.stop("patience")
-        elif self._tickets.all_used and not sweeps.open:
-            state.stop("max_iters")
-        elif not self._tickets.flights and self._tickets.nothing_left() and not self._follows():
-            state.stop("exhausted")
-        return not state.running
-
-    def _follows(self) -> bool:
-        """
-        Whether a head is being held against the target, which may end the run for a better reason.
-        """
-        return self._scoring.following and len(self._state.slots.running) > 0
-
-    def _rest(self) -> bool:
-        """
-        When nothing runs and nothing can start: a last take, a stall, or the end of draining.
-        """
-        state, sweeps = self._state, self._sweeps
-        open_yet = sweeps.open and sweeps.gathering is None
-        if state.slots.running or open_yet or self._tickets.flights or state.promotions:
-            return False
-        if state.running and not state.may_pay:
-            return False  # more can start, once the backend is called again
-        if self._gather(quiet=True) or (len(state.buffer) and self._sweep(quiet=True)):
-            return True
-        if state.running:
-            text = f"nothing runs and nothing can start{self._tickets.blocking}"
-            state.stop("stalled", Fault(where="gate", type="Stalled", message=text))
-            return True
-        if sweeps.open:
-            sweeps.give_up()
-            return True
-        self._ending.settle()
-        return True
 
 
 _REQUESTS = get_args(Request)

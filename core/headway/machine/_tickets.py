@@ -32,12 +32,13 @@ from headway.machine._calls import (
     TicketCall,
     VerifyCall,
 )
-from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
+from headway.machine._flights import Flight, TaskQueue, Workers
 from headway.machine._groups import Groups
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
 from headway.machine._seen import Seen
 from headway.machine._state import State
+from headway.machine._stragglers import Stragglers
 
 
 @attrs.define(eq=False)
@@ -52,14 +53,13 @@ class Tickets:
     workers: Workers = attrs.field(init=False)
     queue: TaskQueue = attrs.field(init=False)
     seen: Seen = attrs.field(init=False)
+    stragglers: Stragglers = attrs.field(init=False)
     groups: Groups | None = attrs.field(default=None, init=False)
     finished: int = attrs.field(default=0, init=False)
     _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
-    _predictions: Predictions = attrs.field(factory=Predictions, init=False)
     _held: deque[int] = attrs.field(factory=deque[int], init=False)
-    _to_hedge: deque[tuple[int, int]] = attrs.field(factory=deque[tuple[int, int]], init=False)
     _round_began: float | None = attrs.field(default=None, init=False)
     _round_over: bool = attrs.field(default=False, init=False)
 
@@ -67,6 +67,7 @@ class Tickets:
         config = self.state.config
         self._seed, self._most_calls = config.seed, config.calls_per_ticket
         self.seen = Seen(self.state)
+        self.stragglers = Stragglers(self.state)
         self.workers = Workers([])
         self.queue = TaskQueue(config.train, config.seed)
         if self.state.reservations is not None:
@@ -207,7 +208,7 @@ class Tickets:
         self.running += 1
         if seconds:
             flight.predicted = seconds
-            self._predictions.add(flight, state.now, state.config.straggler_factor)
+            self.stragglers.expect(flight)
         number, artifact = state.next_call(), flight.source.artifact
         self._start(flight, RolloutCall(number, ticket, artifact, task, work.payload))
 
@@ -486,7 +487,7 @@ class Tickets:
         Another process makes the calls in flight again: let rounds and predictions begin now.
         """
         state = self.state
-        self._predictions.restart(self.flights, state.now, state.config.straggler_factor)
+        self.stragglers.restart(self.flights)
         self._round_began = None if self._round_began is None else state.now
 
     def mind_stragglers(self) -> None:
@@ -494,39 +495,11 @@ class Tickets:
         Count the rollouts that have overrun their prediction by now, each once, and do with them
         what was asked for.
         """
-        for number in self._predictions.overrun(self.state.now):
-            flight = self.flights.get(number)
-            if flight is not None and flight.phase != "ended":
-                self.state.tally.stragglers += 1
-                _STRAGGLING[self.state.config.straggler](self, flight)
-
-    @property
-    def next_warning(self) -> float | None:
-        """
-        When it is to be told that a batch of groups waits for one of them.
-        """
-        return None if self.groups is None else self.groups.next_warning
-
-    def mind_waiting(self) -> None:
-        """
-        Tell that a batch of groups waits for one of them, if it has waited long enough.
-        """
-        if self.groups is not None:
-            self.groups.mind_waiting()
-
-    @property
-    def blocking(self) -> str:
-        """
-        What is to be said of the group that all wait for; nothing when there is none.
-        """
-        return "" if self.groups is None else self.groups.blocking
-
-    def _only_count(self, flight: Flight) -> None:
-        del flight
-
-    def _want_hedge(self, flight: Flight) -> None:
-        if flight.held is None:
-            self._to_hedge.append((flight.ticket.number, flight.call))
+        for flight in self.stragglers.overrun(self.flights):
+            if self.state.config.straggler == "hedge":
+                self.stragglers.want_copy(flight)
+            elif self.state.config.straggler == "cancel":
+                self._cancel(flight)
 
     def _cancel(self, flight: Flight) -> None:
         factor = self.state.config.straggler_factor
@@ -538,25 +511,6 @@ class Tickets:
         flight.failed_in = flight.phase
         flight.proposal = None
         self._end(flight, "timeout")
-
-    def start_hedges(self) -> None:
-        """
-        Start a second copy of calls that take too long, in slots that nothing else may have.
-        """
-        state = self.state
-        while self._to_hedge and state.slots.free > 0 and state.may_pay:
-            number, running = self._to_hedge[0]
-            call, flight = state.slots.running.get(running), self.flights.get(number)
-            if not state.running or flight is None or flight.hedged or flight.call != running:
-                call = None
-            if isinstance(call, TicketCall) and not state.budget.reserve(1):
-                return
-            self._to_hedge.popleft()
-            if flight is not None and isinstance(call, TicketCall):
-                flight.hedged = True
-                flight.copy = state.next_call()
-                state.tally.hedges += 1
-                state.start(attrs.evolve(call, id=flight.copy, copy=1))
 
     def _begin_round(self) -> None:
         state = self.state
@@ -589,12 +543,6 @@ class Tickets:
             if flight.phase != "ended":
                 self._time_out(flight, "Timeout", text)
 
-    def next_straggler(self) -> float | None:
-        """
-        When the next rollout that runs becomes a straggler.
-        """
-        return self._predictions.next(self.flights)
-
     def give_up(self, completion: CompletionKind) -> None:
         """
         End every ticket in flight now; those that ended before are applied as they are.
@@ -608,13 +556,6 @@ class Tickets:
                 self._end(flight, completion)
         self._apply_all(sorted(self._ended))
 
-
-_STRAGGLING: dict[str, Callable[[Tickets, Flight], None]] = {
-    "count": Tickets._only_count,
-    "hedge": Tickets._want_hedge,
-    "cancel": Tickets._cancel,
-}
-"""What is done with a rollout that takes too long, by the option ``straggler``."""
 
 _AFTER: dict[str, Callable[[Tickets, Flight, CallValue], None]] = {
     "rollout": Tickets._rolled_out,
