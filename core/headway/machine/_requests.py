@@ -8,6 +8,9 @@ moves, or the ledger failed and all cards wait again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import attrs
 
 from headway.contracts import (
@@ -34,7 +37,7 @@ from headway.machine._calls import CommitCall, PromoteCall, TrainCall
 from headway.machine._instructions import Run
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._messages import commit_message
-from headway.machine._open import OpenStep, OpenSweep
+from headway.machine._open import OpenSweep
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 
@@ -71,26 +74,24 @@ class Requests:
             self.raised(sweep, fault)
             return
         step.asked = True
-        if isinstance(request, Measure):
-            self._measure(step, request)
-        elif isinstance(request, Compare):
-            self._compare(step, request)
-        elif isinstance(request, Train):
-            step.awaiting = "train"
-            self.state.training.wishes[step.number] = request
-        elif isinstance(request, Commit):
-            self._commit(sweep, request)
-        elif isinstance(request, Promote):
-            self._promote(step, request)
-        elif isinstance(request, Consume):
-            for number in request.cards:
-                self.sweeps.decide(sweep, number, "discarded", request.reason)
-            self.sweeps.answer(step, None)
-        elif isinstance(request, Gather):
-            step.awaiting = "gather"
-        else:
-            step.carried.update(request.cards)
-            self.sweeps.answer(step, None)
+        _DO[type(request)](self, sweep, request)
+
+    def _train(self, sweep: OpenSweep, request: Train) -> None:
+        sweep.step.awaiting = "train"
+        self.state.training.wishes[sweep.step.number] = request
+
+    def _consume(self, sweep: OpenSweep, request: Consume) -> None:
+        for number in request.cards:
+            self.sweeps.decide(sweep, number, "discarded", request.reason)
+        self.sweeps.answer(sweep.step, None)
+
+    def _gather(self, sweep: OpenSweep, request: Gather) -> None:
+        del request
+        sweep.step.awaiting = "gather"
+
+    def _keep(self, sweep: OpenSweep, request: Carry) -> None:
+        sweep.step.carried.update(request.cards)
+        self.sweeps.answer(sweep.step, None)
 
     def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
         if isinstance(request, Measure | Compare):
@@ -104,7 +105,9 @@ class Requests:
             return None if outcomes else "Gather is for what learns from outcomes"
         return self._problem_of_cards(sweep, request)
 
-    def _problem_of_cards(self, sweep: OpenSweep, request: Commit | Consume | Carry) -> str | None:
+    def _problem_of_cards(
+        self, sweep: OpenSweep, request: Commit | Consume | Carry | Train
+    ) -> str | None:
         reservations, kind = self.state.reservations, type(request).__name__
         strange_cards = [n for n in request.cards if n not in sweep.survivors]
         if strange_cards or len(set(request.cards)) < len(request.cards):
@@ -113,7 +116,8 @@ class Requests:
             return None
         if isinstance(request, Carry):
             return "Carry names groups; what learns from outcomes uses or discards them"
-        if request.cards and not reservations.full:
+        early = not isinstance(request, Train) and not reservations.full
+        if request.cards and early:
             return f"{kind} before the batch is complete: yield Gather() until it gives ()"
         return None
 
@@ -129,21 +133,23 @@ class Requests:
         last = request.first + request.draws
         return None if last <= FINAL_DRAW else f"Measure asks for draw {last}, above {FINAL_DRAW}"
 
-    def _promote(self, step: OpenStep, request: Promote) -> None:
+    def _promote(self, sweep: OpenSweep, request: Promote) -> None:
         state = self.state
         call = PromoteCall(state.next_call(), request.version)
         state.promotions[call.id] = call
         state.out.append(Run(call))
-        self.sweeps.answer(step, None)
+        self.sweeps.answer(sweep.step, None)
 
-    def _measure(self, step: OpenStep, request: Measure) -> None:
+    def _measure(self, sweep: OpenSweep, request: Measure) -> None:
+        step = sweep.step
         step.awaiting = "measure"
         requester = ("step", step.number)
         draws = range(request.first, request.first + request.draws)
         if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
             self.sweeps.measured(requester)
 
-    def _compare(self, step: OpenStep, request: Compare) -> None:
+    def _compare(self, sweep: OpenSweep, request: Compare) -> None:
+        step = sweep.step
         step.awaiting = "measure"
         requester = ("step", step.number)
         candidates = (request.reference, *request.candidates)
@@ -341,3 +347,16 @@ class Requests:
         self.sweeps.discard_rest(sweep, "plugin_error")
         self.sweeps.close(sweep, "error")
         self.state.plugin_fault(fault, _STEP)
+
+
+_DO: dict[type, Callable[[Requests, OpenSweep, Any], None]] = {
+    Measure: Requests._measure,
+    Compare: Requests._compare,
+    Train: Requests._train,
+    Commit: Requests._commit,
+    Promote: Requests._promote,
+    Consume: Requests._consume,
+    Carry: Requests._keep,
+    Gather: Requests._gather,
+}
+"""How each kind of request is carried out."""
