@@ -37,7 +37,7 @@ from headway.machine._calls import CommitCall, PromoteCall, TrainCall
 from headway.machine._instructions import Run
 from headway.machine._measuring import FINAL_DRAW
 from headway.machine._messages import commit_message
-from headway.machine._open import OpenSweep
+from headway.machine._open import OpenStep, OpenSweep
 from headway.machine._state import State
 from headway.machine._sweeps import Sweeps
 
