@@ -113,7 +113,8 @@ class Aggregator(Protocol):
     outcomes are the evidence.  ``group_size`` tickets, 1 when absent, all on one task, then make one
     card (see ``Card.members``); ``batch`` counts such groups, and a step gets exactly so many, fewer
     only at the end of the run, sorted by ``number``; with ``gathers``, False when absent, it begins
-    with the first of them and asks for the others (see ``Gather``).  A group that is decided but not committed
+    with the first of them and asks for the others (see ``Gather``).  Its step moves the head at most
+    ``updates_per_step`` times, 1 when absent.  A group that is decided but not committed
     has been discarded; none can be carried over.
 
     An aggregator may also have ``defaults``, options of a run that suit it, used where the caller

@@ -79,7 +79,7 @@ PARTS: dict[type, tuple[str, ...]] = {
         "groups",
         "bases",
         "capacity",
-        "_ahead",
+        "_rule",
     ),
     Roster: (),
     Merger: ("decide", "alpha"),

@@ -27,6 +27,7 @@ class OpenStep:
             another step's commit, or further cards.
         asked: Whether it has asked for anything.
         trained: Whether a training has worked for it.
+        moves: How often it has moved the head.
         carried: Cards that it wants to carry over.
         commit: The commit that is on its way.
         memory: The memory to keep once that commit is acknowledged.
@@ -38,6 +39,7 @@ class OpenStep:
     awaiting: Awaiting = "plugin"
     asked: bool = False
     trained: bool = False
+    moves: int = 0
     carried: set[int] = attrs.field(factory=set[int])
     commit: CommitCall | None = None
     memory: Json = KEEP

@@ -114,6 +114,11 @@ class Requests:
             return f"{kind} names cards that the step does not hold: {list(request.cards)}"
         if reservations is None:
             return None
+        if isinstance(request, Commit):
+            most = reservations.updates_per_step
+            moves = request.candidate != self.state.head.artifact
+            if moves and sweep.step.moves >= most:
+                return f"a step that commits more than {most} times; declare updates_per_step"
         if isinstance(request, Carry):
             return "Carry names groups; what learns from outcomes uses or discards them"
         early = not isinstance(request, Train) and not reservations.full
@@ -244,6 +249,7 @@ class Requests:
         cards = tuple(sweep.survivors[n] for n in call.cards)
         state.adopt(Snapshot(value.version, call.artifact), cards, sweep.step.keys)
         sweep.moved = True
+        sweep.step.moves += 1
         self.sweeps.close_others(sweep)
         sweep.head = value.version
         self._committed(sweep, call.cards)

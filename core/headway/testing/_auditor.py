@@ -8,7 +8,7 @@ and consistent with itself is found too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isclose
 from typing import Any
 
@@ -21,6 +21,7 @@ from headway.contracts import (
     Commit,
     Compare,
     FaultSeen,
+    Gather,
     HeadCommitted,
     HeadMoved,
     Json,
@@ -35,7 +36,7 @@ from headway.contracts import (
     Train,
 )
 from headway.drivers import Engine
-from headway.gate import Barrier, LagGate
+from headway.gate import Barrier, LagGate, Reservations
 from headway.machine import (
     BEARABLE,
     Abandon,
@@ -65,6 +66,7 @@ from headway.machine import (
     Yielded,
 )
 from headway.testing._must import must
+from headway.testing._reserved import Reserved
 from headway.testing._trainings import Trainings
 from headway.testing._truths import Truths
 
@@ -98,7 +100,7 @@ class Auditor:
     """
 
     engine: Engine
-    gate: LagGate | Barrier
+    gate: LagGate | Barrier | Reservations
     alpha: int | None
     carried: int
     outstanding: dict[int, Call] = attrs.field(factory=dict[int, Call])
@@ -141,10 +143,13 @@ class Auditor:
     window_began: float = 0.0
     _truths: Truths = attrs.field(init=False)
     _trainings: Trainings = attrs.field(init=False)
+    _reserved: Reserved | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         self._truths = Truths(self.engine.bench)
         self._trainings = Trainings(self.engine.machine)
+        if isinstance(self.gate, Reservations):
+            self._reserved = Reserved(self.gate, self.engine.machine)
 
     @property
     def ledger(self) -> Ledger:
@@ -217,6 +222,8 @@ class Auditor:
             self.scored[call.artifact.digest, call.task, call.draw] = event.value  # type: ignore[assignment] # a measurement gives a float
         elif isinstance(call, CommitCall) and isinstance(event.value, HeadMoved):
             self.foreign = event.value.head.version
+            if self._reserved is not None:
+                self._reserved.foreign = True
 
     def _flying(self) -> list[int]:
         return [c.ticket.number for c in self.outstanding.values() if isinstance(c, TicketCall)]
@@ -294,6 +301,8 @@ class Auditor:
         ]
         began = [self.steps[step].version for step in asked if step in self.steps]
         must(call.expected in began, f"{call} is of steps that began at {began}")
+        if self._reserved is not None:
+            self._reserved.commits(call, self.version)
 
     def _admitted(self, call: RolloutCall) -> None:
         ticket = call.ticket
@@ -301,10 +310,14 @@ class Auditor:
         must(not self.stopped, "a rollout begins after the run was stopped")
         self.tickets += 1
         self.bases[ticket.number] = ticket.base
+        if self._reserved is not None:
+            self._reserved.started(ticket, self.version)
+            return
         drift = self.version - ticket.base
         if isinstance(self.gate, Barrier):
             self._check_round(ticket, self.gate)
             return
+        assert isinstance(self.gate, LagGate)
         most = self.gate.async_ratio
         must(0 <= drift <= most, f"ticket {ticket.number} starts {drift} versions behind")
 
@@ -349,6 +362,8 @@ class Auditor:
         elif isinstance(request, Commit):
             same = instruction.value.artifact == request.candidate
             must(same, f"step {instruction.step} is told of another head than it committed")
+        elif isinstance(request, Gather):
+            self._take_in(self.steps[instruction.step], instruction.value)
         elif not isinstance(request, Train):
             must(instruction.value is None, f"{request} is answered with {instruction.value!r}")
 
@@ -365,15 +380,20 @@ class Auditor:
         must(start.memory == self.memory, "a step begins on another memory")
         most = 1 if isinstance(self.gate, Barrier) else self.engine.machine.config.max_steps
         must(len(self.steps) < most, f"more than {most} steps are open")
-        for card in start.cards:
+        self.steps[step] = Standing(start.head.version, start.memory, set[int]())
+        self._take_in(self.steps[step], start.cards)
+
+    def _take_in(self, standing: Standing, cards: Sequence[Card]) -> None:
+        for card in cards:
             self._check_card(card)
-        self.steps[step] = Standing(
-            start.head.version, start.memory, {card.number for card in start.cards}
-        )
+        standing.cards |= {card.number for card in cards}
+        if self._reserved is not None:
+            self._reserved.given(cards, len(standing.cards))
 
     def _check_card(self, card: Card) -> None:
         must(card.number not in self.decided, f"card {card.number} is decided and in a step")
-        must(card.base == self.version, f"card {card.number} is not rebased to the head")
+        fits = card.base == self.version or self._reserved is not None
+        must(fits, f"card {card.number} is not rebased to the head")
         holders = [step for step, s in self.steps.items() if card.number in s.cards]
         must(not holders, f"card {card.number} is in the open step {holders} and in another")
 
@@ -403,6 +423,8 @@ class Auditor:
         must(notice.ticket not in self.ended, f"ticket {notice.ticket} ends twice")
         must(notice.ticket < self.tickets, f"ticket {notice.ticket} ends before it began")
         self.ended.add(notice.ticket)
+        if self._reserved is not None:
+            self._reserved.ended(notice.ticket, notice.completion)
         if notice.completion != "ok":
             self.retired = self.engine.machine.statistics().retired_workers
         at_head = self.bases.pop(notice.ticket) == self.version
@@ -445,6 +467,8 @@ class Auditor:
         running = [c for c, call in self.outstanding.items() if not isinstance(call, PromoteCall)]
         must(not running, f"the run ends and {running} run")
         must(len(self.ended) == self.tickets, "the run ends and tickets are in flight")
+        if self._reserved is not None:
+            self.cards = self.engine.machine.statistics().cards
         must(len(self.decided) == self.cards, f"{self.cards} cards, {len(self.decided)} decided")
         if not self.unacknowledged:
             self._check_ledger()
@@ -499,6 +523,8 @@ class Auditor:
         if config.max_tokens is not None and config.tokens_per_call is not None:
             of_calls = [t for call, t in self.charged.items() if call not in self._trainings.calls]
             must(sum(of_calls) <= config.max_tokens, "more tokens than the budget")
+        if isinstance(self.gate, Reservations):
+            return  # the machine itself compares its groups with the gate's
         open_work = self.tickets - len(self.ended) + self.cards - len(self.decided)
         must(open_work <= self._bound(), f"{open_work} tickets and cards above {self._bound()}")
         self._check_busy(slots, flying, open_work)
@@ -511,6 +537,7 @@ class Auditor:
             bound = self.gate.round_size
         else:
             gate = self.gate
+            assert isinstance(gate, LagGate)
             batch = gate.batch if least else max(gate.batch, gate.most_batch or 0)
             bound = gate.n_workers + gate.async_ratio + batch - 1
         return bound + self.carried

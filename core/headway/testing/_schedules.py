@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ import attrs
 from headway.backpressure import Backpressure
 from headway.builtins._estimators import Ewma
 from headway.builtins._executor import ThreadExecutor
-from headway.builtins._policies import Full, Guarded, Reflective
+from headway.builtins._policies import Drop, Full, Guarded, Reflective, Soft, Wait
 from headway.builtins._sampler import ShuffledEpochs
 from headway.builtins.standard import Confirmed, Sequential, StandardAggregator
 from headway.contracts import Artifact, Json, RunStarted, StalenessPolicy
@@ -26,7 +27,7 @@ from headway.drivers import Engine, StepHost, Telling, Workbench
 from headway.drivers._recovery import Recovery, ResumedLookups
 from headway.drivers.simulated import Simulation
 from headway.durations import Constant, Law, LogNormal, Pareto, Uniform
-from headway.gate import Barrier, LagGate
+from headway.gate import Barrier, LagGate, Reservations
 from headway.journal import Journal, replay
 from headway.keyed import keyed_int, keyed_rng
 from headway.machine import (
@@ -43,6 +44,7 @@ from headway.machine import (
 )
 from headway.testing._auditor import Auditor
 from headway.testing._erratic import Erratic
+from headway.testing._erratic_groups import ErraticGroups
 from headway.testing._faults import ContendedLedger, Faults
 from headway.testing._hasty import Hasty
 from headway.testing._must import must
@@ -112,6 +114,12 @@ class Schedule:
     training: float
     max_train_errors: int
     train_law: int
+    groups: tuple[tuple[str, Any], ...] = ()
+    """The options of the gate of groups; none for an optimizer that learns from proposals."""
+    group_size: int = 1
+    least_members: int | None = None
+    lost_groups: str = "stop"
+    member_attempts: int = 3
 
     @classmethod
     def draw(cls, seed: int) -> Schedule:
@@ -125,7 +133,7 @@ class Schedule:
         sync, max_steps = rng.random() < 0.25, rng.choice([1, 2, 3])
         rollouts = rng.randint(*_ROLLOUTS.get((erratic, noisy), (38, 44)))
         racing = max_steps > 1 and not sync  # what is run again makes more events
-        return cls(
+        schedule = cls(
             seed=seed,
             sync=sync,
             n_workers=workers,
@@ -168,6 +176,7 @@ class Schedule:
             max_train_errors=trains.choice([1, 3, 1000, 1000]),
             train_law=trains.randrange(3),
         )
+        return attrs.evolve(schedule, **_draw_groups(keyed_rng(seed, "groups"), rollouts))
 
     @property
     def domain(self) -> ToyDomain:
@@ -218,13 +227,21 @@ class Schedule:
             straggler_factor=self.straggler_factor,
             round_timeout=self.round_timeout if self.sync else None,
             checkpoint_every=self.checkpoint_every,
+            learns_from="outcomes" if self.groups else "proposals",
+            group_size=self.group_size,
+            least_members=self.least_members,
+            lost_groups=self.lost_groups,
+            member_attempts=self.member_attempts,
+            stall_alarm=2.0 if self.groups else None,
         )
 
     @property
-    def gate(self) -> LagGate | Barrier:
+    def gate(self) -> LagGate | Barrier | Reservations:
         """
         A new gate.
         """
+        if self.groups:
+            return Reservations(**dict(self.groups))
         if self.sync:
             return Barrier(
                 n_workers=self.n_workers,
@@ -259,6 +276,42 @@ class Schedule:
         return {**laws_of, "train": train}
 
 
+def _draw_groups(rng: random.Random, rollouts: int) -> dict[str, Any]:
+    """
+    For one seed in four, what makes it a run of an optimizer that learns from outcomes.
+    """
+    if rng.random() >= 0.25:
+        return {}
+    size, staleness = rng.choice([1, 1, 2, 3, 5]), rng.choice([0, 1, 2, 4])
+    order = rng.choice(["completion", "admission"])
+    rule = rng.choice(["wait", "wait", "wait", "none"]) if order == "completion" else "wait"
+    updates = rng.choice([1, 1, 2]) if staleness else 1
+    gate = {
+        "updates_per_step": updates,
+        "groups_per_step": rng.choice([1, 2, 3, 4]),
+        "max_staleness": staleness,
+        "admit_ahead": rng.choice([0, 1, 2, 4]),
+        "oversample_factor": rng.choice([1.0, 1.25, 1.5]) if staleness else 1.0,
+        "batch_order": order,
+        "bases": rng.choice(["head", "stamp"]),
+        "rule": rule,
+        "early": rule == "wait" and rng.random() < 0.5,
+        "groups": max(1, 2 * rollouts // size),
+    }
+    return {
+        "groups": tuple(gate.items()),
+        "group_size": size,
+        "least_members": rng.choice([None, None, rng.randint(1, size)]),
+        "lost_groups": rng.choice(["stop", "drop", "drop"]),
+        "member_attempts": rng.choice([1, 2, 3]),
+        "policy": "wait" if rule == "wait" else rng.choice(["drop", "soft"]),
+        "alpha": staleness,
+        "max_rollouts": 2 * rollouts,
+        "max_steps": 1,
+        "sync": False,
+    }
+
+
 @attrs.define(eq=False)
 class World:
     """
@@ -284,6 +337,9 @@ class World:
             "full": Full,
             "guarded": Guarded,
             "reflective": Reflective,
+            "drop": Drop,
+            "soft": Soft,
+            "wait": Wait,
         }
         return PluginLookups(
             aggregator=self.aggregator(),
@@ -297,6 +353,15 @@ class World:
         A new aggregator.
         """
         batch, most = self.schedule.batch, self.schedule.max_steps
+        if self.schedule.groups:
+            gate = dict(self.schedule.groups)
+            return ErraticGroups(
+                batch=gate["groups_per_step"],
+                group_size=self.schedule.group_size,
+                gathers=gate["early"],
+                updates_per_step=gate["updates_per_step"],
+                training=self.schedule.training,
+            )
         if self.schedule.erratic:
             return Erratic(
                 batch=batch,
