@@ -397,14 +397,18 @@ class Reservations:
 
     def returned(self) -> None:
         """
-        The open step was given up: its groups are ready again; nothing happens when none is open.
+        The open step was given up, or ended: the groups that it still has are ready again; nothing
+        happens when none is open.
         """
         self._roster.give_back()
         self._end()
 
     def trained(self, groups: Iterable[int]) -> None:
         """
-        A commit has consumed these groups of the open step, which ends with its last group.
+        A commit has consumed these groups of the open step.
+
+        The step ends with its last group, which the last of its updates must consume.  One that has
+        lost all its groups ends with its only update, or by ``returned`` when it may make several.
 
         Raises:
             ValueError: one of them is not in training, or the batch is not complete.
@@ -418,7 +422,7 @@ class Reservations:
         for number in numbers:
             self._roster.remove(number)
         self._trained += len(numbers)
-        if not self._roster.training:
+        if not self._roster.training and (numbers or self.updates_per_step == 1):
             self._end()
 
     def _end(self) -> None:
