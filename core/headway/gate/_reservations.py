@@ -206,6 +206,13 @@ class Reservations:
         return batches * self.updates_per_step + (self.updates_per_step - 1) / 2
 
     @property
+    def open(self) -> bool:
+        """
+        Whether a step is open.
+        """
+        return self._began is not None
+
+    @property
     def full(self) -> bool:
         """
         Whether a batch is open and complete.
@@ -323,7 +330,7 @@ class Reservations:
         Args:
             version: The head's version.
         """
-        return self._rule.lost(self._roster, version)
+        return self._rule.lost(self._roster, self._since(version))
 
     # ----------------------------------------------------------------------------------- steps
 
@@ -490,9 +497,11 @@ class Reservations:
     def _since(self, version: int) -> int:
         """
         The version at which the open step began, if the head is within what the step may move it.
+
+        Until the step ends, what it has not decided is still in training, and as timely as it began.
         """
         began = self._began
-        if began is not None and began <= version < began + self.updates_per_step:
+        if began is not None and began <= version <= began + self.updates_per_step:
             return began
         return version
 

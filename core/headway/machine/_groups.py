@@ -77,7 +77,7 @@ class Groups:
     open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
     _waiting_since: float | None = attrs.field(default=None, init=False)
     _unjudged: list[int] = attrs.field(factory=list[int], init=False)
-    _judged_at: int = attrs.field(default=0, init=False)
+    _judged_at: tuple[int, bool] = attrs.field(default=(0, False), init=False)
     _waiting: list[Waiting] = attrs.field(factory=list[Waiting], init=False)
     _bases: dict[int, tuple[Snapshot, Json]] = attrs.field(
         factory=dict[int, tuple[Snapshot, Json]], init=False
@@ -136,16 +136,18 @@ class Groups:
         """
         Discard the complete groups that wait and that the staleness policy thinks too old.
 
-        It is asked of those alone that are older than ``alpha``, and once for each head.
+        It is asked of those alone that are older than ``alpha``, once for each head and after each
+        step.
 
         Raises:
             LookupRaised: the policy raised.
         """
         state, version = self.state, self.state.head.version
-        if version == self._judged_at and not self._unjudged:
+        instant = version, self.gate.open
+        if instant == self._judged_at and not self._unjudged:
             return
-        new, moved = set(self._unjudged), version != self._judged_at
-        self._unjudged, self._judged_at = [], version
+        new, moved = set(self._unjudged), instant != self._judged_at
+        self._unjudged, self._judged_at = [], instant
         if moved:
             self._let_lost_go(version)
         alpha = state.merger.alpha

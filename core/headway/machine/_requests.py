@@ -121,8 +121,7 @@ class Requests:
                 return f"a step that commits more than {most} times; declare updates_per_step"
         if isinstance(request, Carry):
             return "Carry names groups; what learns from outcomes uses or discards them"
-        early = not isinstance(request, Train) and not reservations.full
-        if request.cards and early:
+        if not isinstance(request, Train) and not reservations.full and not sweep.used:
             return f"{kind} before the batch is complete: yield Gather() until it gives ()"
         return None
 
