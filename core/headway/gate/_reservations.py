@@ -266,9 +266,13 @@ class Reservations:
         The groups of a complete batch hold their room until the step ends, also that of one which
         is dropped meanwhile: the step's commit passes a version, and nobody else can use the place.
         """
-        return not view.draining and self._has_room()
+        return not view.draining and self.has_room
 
-    def _has_room(self) -> bool:
+    @property
+    def has_room(self) -> bool:
+        """
+        Whether one more group may be outstanding.
+        """
         held = len(self._roster.stamps)
         if self._closed:
             held += self.groups_per_step - len(self._roster.training)
@@ -281,6 +285,16 @@ class Reservations:
         """
         return self.groups is not None and self._trained + len(self._roster.stamps) >= self.groups
 
+    @property
+    def ripe(self) -> bool:
+        """
+        Whether enough groups are ready to ask ``take``, or whether to ask ``gather``.
+        """
+        if self._closed:
+            return False
+        ready = len(self._roster.ready)
+        return ready >= self.groups_per_step or self.early or self.exhausted
+
     def reserve(self, version: int) -> int:
         """
         Admit a group; returns its number, one more than the last one's.
@@ -291,7 +305,7 @@ class Reservations:
         Raises:
             ValueError: as many groups are outstanding as may be, or a younger version was stamped.
         """
-        if not self._has_room():
+        if not self.has_room:
             raise ValueError("no group can be admitted: ask admit first")
         youngest = self._roster.youngest
         if youngest is not None and version < youngest:

@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 import attrs
 
 from headway.contracts import Card, CompletionKind, Fault, Json, Member, Snapshot
-from headway.gate import GateView, Reservations
+from headway.gate import Reservations
 from headway.machine._flights import Flight, TaskQueue
 from headway.machine._state import State
 
@@ -85,23 +85,23 @@ class Groups:
 
     # ------------------------------------------------------------------ admission
 
-    def reserve(self, view: GateView) -> None:
+    def reserve(self, head: Snapshot) -> None:
         """
         Reserve one group.
 
         Raises:
             LookupRaised: the sampler raised; nothing was reserved.
         """
-        state, head = self.state, self.state.head
+        state = self.state
         task = state.lookups.pick(self.queue.book(frozenset()))
         self.queue.took(task)
         size = state.config.group_size
-        number = self.gate.reserve(view.head)
+        number = self.gate.reserve(head.version)
         self.open[number] = Group(number, task, size)
         for member in range(size):
             heappush(self._waiting, (number, member, 0))
-        if self.gate.bases == "stamp" and view.head not in self._bases:
-            self._bases[view.head] = (head, state.memory)
+        if self.gate.bases == "stamp" and head.version not in self._bases:
+            self._bases[head.version] = (head, state.memory)
 
     @property
     def next(self) -> Waiting | None:
@@ -150,6 +150,7 @@ class Groups:
         self._unjudged, self._judged_at = [], instant
         if moved:
             self._let_lost_go(version)
+            self._tidy()
         alpha = state.merger.alpha
         for card in state.buffer.waiting_cards:
             eta = version - card.base
@@ -216,8 +217,10 @@ class Groups:
         del self.open[group.number]
         self.gate.complete(group.number)
         self.state.tally.cards += 1
-        self.state.buffer.put(group.card())
-        self._unjudged.append(group.number)
+        card = group.card()
+        self.state.buffer.put(card)
+        if self.state.head.version - card.base > self.state.merger.alpha:
+            self._unjudged.append(group.number)
 
     def _lose(self, group: Group, fault: Fault | None, completion: CompletionKind) -> None:
         self.drop(group.number, completion)
@@ -298,7 +301,14 @@ class Groups:
 
     # ------------------------------------------------------------------ what is left
 
-    def tidy(self) -> None:
+    @property
+    def ripe(self) -> bool:
+        """
+        Whether something may follow from the groups that are complete.
+        """
+        return self.gate.ripe or bool(self._unjudged)
+
+    def _tidy(self) -> None:
         """
         Forget the snapshots that no outstanding group starts from.
         """

@@ -38,7 +38,7 @@ class Searching:
         """
         sweeps = self.sweeps
         self.tickets.apply_ended(sweeping=bool(sweeps.open))
-        self.tickets.look_after_groups(sweeping=bool(sweeps.open))
+        self.tickets.look_after_groups()
         return (
             self.state.phase == "halting"
             or self._look_after()
@@ -54,6 +54,9 @@ class Searching:
         sweeps = self.sweeps
         if not self.state.buffer.leasable:
             sweeps.again = False
+            return False
+        reservations = self.state.reservations
+        if reservations is not None and self.state.running and not reservations.ripe:
             return False
         if not sweeps.room or (sweeps.open and self.scoring.target_reached):
             return False

@@ -94,11 +94,11 @@ class Tickets:
             sweeping,
             self.state.phase == "draining",
             quiet,
-            self.state.candidate_price,
+            0.0 if self.groups is not None else self.state.candidate_price,
             self.state.head.version,
         )
 
-    def look_after_groups(self, *, sweeping: bool) -> None:
+    def look_after_groups(self) -> None:
         """
         Let go of groups that are too old, and reserve new ones as far as the gate lets.
         """
@@ -109,8 +109,8 @@ class Tickets:
             groups.close()
         try:
             groups.let_stale_go()
-            while state.running and groups.gate.admit(view := self.view(sweeping)):
-                groups.reserve(view)
+            while state.running and groups.gate.has_room:
+                groups.reserve(state.head)
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
 
@@ -120,7 +120,7 @@ class Tickets:
         """
         state = self.state
         places = self.workers.places
-        if not places or self.nothing_left() or not self.may_admit(sweeping):
+        if not places or not self.may_admit(sweeping) or self.nothing_left():
             return False
         budget = state.budget
         if not budget.rollouts_left:
@@ -259,19 +259,28 @@ class Tickets:
         if flight.copy >= 0:
             self._let_copies_go(flight)
         _AFTER[flight.phase](self, flight, value)
-        self.state.still = not ripe and (flight.completion is None or self._is_barren(flight))
+        if self.groups is not None:
+            self.state.still = self._is_unripe(self.groups)
+        else:
+            self.state.still = not ripe and (flight.completion is None or self._is_barren(flight))
+
+    def _is_unripe(self, groups: Groups) -> bool:
+        """
+        Apply what has ended; True when nothing else follows from it than that another ticket may start.
+        """
+        self._apply_all(self._ended)
+        return self.state.running and not groups.ripe
 
     def _is_barren(self, flight: Flight) -> bool:
         """
-        Apply the ending of a ticket that brought no card, when it may be applied at once; True when
+        Apply the ending of a ticket that brought nothing, when it may be applied at once; True when
         nothing else follows from it than that another ticket may start.
         """
         state = self.state
         if flight.proposal is not None or state.gate.ordered:
             return False
-        cards = state.tally.cards
         self._apply_all(self._ended)
-        return state.running and state.tally.cards == cards and not self.nothing_left()
+        return state.running and not self.nothing_left()
 
     def _rolled_out(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
