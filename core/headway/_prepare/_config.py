@@ -67,7 +67,6 @@ def make_config(domain: Domain, splits: Splits, options: RunOptions) -> MachineC
         round_timeout=options.round_timeout if options.mode == "sync" else None,
         failure_score=_failure_score(domain),
         member_attempts=options.member_attempts,
-        least_members=options.least_members,
         lost_groups=options.lost_groups,
         stall_alarm=options.stall_alarm,
     )
@@ -165,6 +164,7 @@ def make_blueprint(
             max_steps=getattr(parts.aggregator, "max_steps", 1),
             learns_from=learns_from,
             group_size=getattr(parts.aggregator, "group_size", 1),
+            least_members=options.least_members,
         ),
         gate=gate,
         gate_options=given,
