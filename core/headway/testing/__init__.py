@@ -10,7 +10,8 @@ from headway.testing._faults import ContendedLedger, Faults
 from headway.testing._must import AuditError
 from headway.testing._playing import Script, ScriptError
 from headway.testing._rehearsal import Rehearsal, Rehearsed
-from headway.testing._schedules import Schedule, check, run_schedule
+from headway.testing._schedule import Schedule
+from headway.testing._schedules import check, run_schedule
 from headway.testing._toy import ToyDomain
 
 __all__ = [
