@@ -22,6 +22,7 @@ from headway.machine import (
     Notify,
     Rebased,
     Run,
+    TrainCall,
 )
 from headway.options import WORK
 
@@ -36,10 +37,12 @@ class Swept:
 
     Args:
         measured: Measurements since the sweep before it.
+        trained: Trainings since the sweep before it.
         committed: The share of its cards that it committed.
     """
 
     measured: int
+    trained: int = 0
     committed: float
 
 
@@ -71,6 +74,7 @@ class Record:
     sweeps: list[Swept] = attrs.field(factory=list[Swept])
     _running: dict[int, tuple[float, Call]] = attrs.field(factory=dict[int, tuple[float, Call]])
     _measured: int = 0
+    _trained: int = 0
 
     def __call__(self, event: Event, out: Iterable[Instruction]) -> None:
         """
@@ -82,6 +86,7 @@ class Record:
             if isinstance(instruction, Run):
                 self._running[instruction.call.id] = (event.now, instruction.call)
                 self._measured += isinstance(instruction.call, MeasureCall)
+                self._trained += isinstance(instruction.call, TrainCall)
             elif isinstance(instruction, Notify) and isinstance(instruction.notice, SweepDone):
                 self._swept(instruction.notice)
 
@@ -110,10 +115,17 @@ class Record:
             self.proposals.append(value if isinstance(value, Proposal) else None)
 
     def _swept(self, notice: SweepDone) -> None:
-        if notice.sweep > 1 and (self._measured or notice.committed):
+        # One whose training failed is made again, and is no sweep of its own.
+        again = self._trained and notice.outcome == "error"
+        asked = self._measured or self._trained or notice.committed
+        if again:
+            self._trained = 0
+            return
+        if notice.sweep > 1 and asked:
             share = notice.committed / notice.considered if notice.considered else 0.0
-            self.sweeps.append(Swept(measured=self._measured, committed=share))
-        self._measured = 0  # before the first sweep, the baseline was measured
+            swept = Swept(measured=self._measured, trained=self._trained, committed=share)
+            self.sweeps.append(swept)
+        self._measured = self._trained = 0  # before the first sweep, the baseline was measured
 
     def failing(self, kind: str) -> float:
         """

@@ -26,6 +26,7 @@ from headway.contracts import (
     Step,
     StepContext,
     Task,
+    Train,
 )
 from headway.keyed import keyed_unit
 from headway.machine import MachineConfig
@@ -124,6 +125,14 @@ class StandIn(Domain):
         self._maybe_fail("measure")
         return self._drawn(self._record.scores, rng)
 
+    def train(
+        self, state: Json, cards: Sequence[Card], payload: Json, *, rng: random.Random
+    ) -> Json:
+        """
+        Nothing, or a failure as often as there was one.
+        """
+        self._maybe_fail("train")
+
     def _drawn(self, recorded: Sequence[float], rng: random.Random) -> float:
         return rng.choice(recorded) if recorded else self.reward_range[0]
 
@@ -139,7 +148,7 @@ class StandIn(Domain):
 @attrs.define(eq=False, kw_only=True)
 class StandInAggregator:
     """
-    An aggregator that measures and commits as much as recorded sweeps did.
+    An aggregator that trains, measures and commits as much as recorded sweeps did.
 
     Args:
         batch: How many new cards make a step worth while.
@@ -159,10 +168,12 @@ class StandInAggregator:
         count = round(as_was.committed * len(cards)) or int(as_was.committed > 0)
         chosen = cards[:count]
         candidate = context.apply(*(card.diff for card in chosen or cards))
+        for _ in range(as_was.trained):
+            yield Train(cards)
         yield from _requests(candidate, as_was.measured, context)
         if chosen:
             yield Commit(candidate, chosen)
-        elif not as_was.measured:
+        elif not (as_was.measured or as_was.trained):
             yield Measure(
                 (context.head,), context.held_out[:1]
             )  # known: it decides, and costs nothing

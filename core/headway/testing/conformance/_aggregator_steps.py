@@ -28,12 +28,22 @@ from headway.contracts import (
     Step,
     StepContext,
     Ticket,
+    Train,
     Work,
     canonical_json,
 )
 from headway.contracts._memories import memory_text
 from headway.errors import shown
-from headway.machine import Done, Event, Instruction, MeasureCall, Resume, StepStart
+from headway.machine import (
+    Done,
+    Event,
+    Failed,
+    Instruction,
+    MeasureCall,
+    Resume,
+    StepStart,
+    TrainCall,
+)
 from headway.testing._comparing import compared
 from headway.testing._rehearsal import Rehearsal, Stage
 from headway.testing.conformance._common import Make, insist
@@ -45,7 +55,7 @@ MANY = 10_000
 """Requests that no step needs."""
 
 _NO_REQUEST = (
-    "yield one of Measure, Compare, Commit, Consume, Carry and Promote of headway.contracts"
+    "yield one of Measure, Compare, Train, Commit, Consume, Carry and Promote of headway.contracts"
 )
 _NOT_HELD = (
     "commit, consume or carry each card of the sweep at most once, and none that this step was not"
@@ -242,6 +252,7 @@ class Desk:
     head: Snapshot = attrs.field(init=False)
     decided: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     memory: Json = attrs.field(default=KEEP, init=False)
+    trainings: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
         self.head = self.context.head
@@ -332,6 +343,8 @@ class Desk:
             if request.candidate != self.head.artifact:
                 self.head = Snapshot(self.head.version + 1, request.candidate)
             return self.head
+        if isinstance(request, Train):
+            return self.train(request)
         if isinstance(request, Consume | Carry):
             self.decide(request.cards, getattr(request, "reason", "carried"))
             return None
@@ -359,6 +372,32 @@ class Desk:
                 do=_NOT_HELD,
             )
             self.decided[number] = what
+
+    def train(self, request: Train) -> Json:
+        """
+        What the domain learns.
+        """
+        held = {card.number: card for card in self.case.start.cards}
+        gone = {number for number, what in self.decided.items() if what != "carried"}
+        for number in request.cards:
+            insist(
+                number in held and number not in gone,
+                f"a step trains on card {number}, and holds only {sorted({*held} - gone)}",
+                do="name cards that the step was given and has not decided",
+            )
+        self.trainings += 1
+        cards = tuple(held[number] for number in request.cards)
+        call = TrainCall(
+            -1, self.case.step, self.trainings, self.head.artifact, cards, request.payload
+        )
+        answer = self.stage.engine.bench.perform(call, lambda: 0.0)
+        told = answer.fault.message if isinstance(answer, Failed) else ""
+        insist(
+            isinstance(answer, Done),
+            f"a step yielded {shown(request)}, and the domain failed: {told}",
+            do="give as the fixture domain one whose train does with these cards and this payload",
+        )
+        return answer.value  # type: ignore[union-attr] # it is done
 
     def score(self, artifact: Artifact, task: str, draw: int) -> float:
         """

@@ -7,12 +7,21 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from headway.contracts import Domain, Json, Outcome, Task, Ticket, canonical_json
+from headway.contracts import (
+    Card,
+    Domain,
+    Json,
+    Outcome,
+    Task,
+    Ticket,
+    canonical_json,
+    content_digest,
+)
 from headway.errors import shown
 from headway.keyed import keyed_rng
 from headway.testing.conformance._asking import raised, spelled
@@ -37,7 +46,9 @@ def ask(domain: Domain, method: str, *arguments: Any, key: object = 0) -> Any:
         "payload": None,
         "ticket": Ticket(0, 0, 0, 0),
     }
-    wanted = set(inspect.signature(function).parameters)
+    wanted = {*inspect.signature(function).parameters}
+    if method == "train":  # each is given the payload
+        wanted.discard("payload")
     more = {name: value for name, value in offered.items() if name in wanted}
     try:
         found = function(*arguments, **more)
@@ -132,6 +143,32 @@ def walk(domain: Domain, tries: int) -> list[Try]:
         )
         state = after
     return made
+
+
+def trains(domain: Domain) -> bool:
+    """
+    Whether a domain has a ``train`` of its own.
+    """
+    return type(domain).train is not Domain.train
+
+
+def cards_of(domain: Domain, tries: Sequence[Try]) -> tuple[Card, ...]:
+    """
+    The cards that proposals would become.
+    """
+    return tuple(
+        Card(
+            number=a.number,
+            tickets=(a.number,),
+            task=a.task.id,
+            base=0,
+            diff=a.diff,
+            digest=content_digest(a.diff),
+            keys=tuple(plainly(domain, "keys", a.diff)),
+            delta=None,
+        )
+        for a in tries
+    )
 
 
 def check_outcome(domain: Domain, outcome: Any) -> None:

@@ -84,7 +84,8 @@ class AggregatorContract(Contract):
     def domain(self) -> MakeDomain:
         """
         A function that makes a domain of few tasks, which takes no time, for the aggregator to work
-        on; the same one at each call.  The default is a toy whose states are dicts of numbers.
+        on; the same one at each call.  An aggregator that yields ``Train`` needs one that trains.  The
+        default is a toy whose states are dicts of numbers; it says what it was given to learn from.
         """
         return small_domain
 
@@ -105,6 +106,7 @@ class AggregatorContract(Contract):
             "max_rollouts": rollouts + 3 * make().batch,
             "rollout_timeout": 5.0,
             "eval_timeout": 5.0,
+            "train_timeout": 5.0,
             "final_draws": 1,
         }
         return Rehearsal(

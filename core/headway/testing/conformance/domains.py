@@ -17,25 +17,29 @@ import inspect
 import random
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from headway.contracts import Domain, Json, Splits, Task, touch_common
+from headway.contracts import Card, Domain, Json, Splits, Task, touch_common
 from headway.errors import HeadwayError, shown
 from headway.materialize import materialize
 from headway.names import check_id, check_paths
 from headway.options import make_options
+from headway.testing.conformance._aggregator_steps import cards_spelled
 from headway.testing.conformance._asking import listed, raised, spelled
 from headway.testing.conformance._common import Contract, Make, insist
 from headway.testing.conformance._domain_calls import (
     Try,
     ask,
+    cards_of,
     check_reward,
     mapping,
     plainly,
+    trains,
     unchanged,
     walk,
 )
@@ -75,6 +79,7 @@ class DomainContract(Contract):
         reproducible: Whether equal random numbers give equal answers; False for a domain that asks
             what answers as it likes, such as a language model.
         agrees: Whether ``measure`` gives the reward of a rollout, where rewards are deterministic.
+        lessons: Payloads that ``train`` is given, where the domain has one.
         commutes: Whether two changes without a common key make the very same state in either order;
             False where they make one that means the same, such as a list in another order.
     """
@@ -84,6 +89,7 @@ class DomainContract(Contract):
     reproducible: ClassVar[bool] = True
     agrees: ClassVar[bool] = True
     commutes: ClassVar[bool] = True
+    lessons: ClassVar[Sequence[Json]] = (None,)
 
     def test_it_is_a_domain(self, make: Make) -> None:
         """
@@ -189,6 +195,28 @@ class DomainContract(Contract):
             " proposal",
             do="let propose return a diff now and then, or set tries higher in the test class",
         )
+
+    def lesson(self, domain: Any) -> Sequence[Card]:
+        """
+        The cards that ``train`` is given.  The default are those of a few proposals; override it where
+        the domain learns from others.
+        """
+        return cards_of(domain, self._changes(domain))
+
+    def test_it_can_train_again(self, make: Make) -> None:
+        """
+        What it says is JSON, it leaves what it is given as it was, and the same training can be made
+        again, as it is when a process ended in its middle.
+        """
+        domain = make()
+        if not trains(domain):
+            pytest.skip("it has no train")
+        state, cards = plainly(domain, "initial"), tuple(self.lesson(domain))
+        for number, payload in enumerate(self.lessons):
+            before = (spelled([state, payload], ""), cards_spelled(cards))
+            for _ in range(2):
+                spelled(ask(domain, "train", state, cards, payload, key=number), "train")
+            unchanged("train", before, (spelled([state, payload], ""), cards_spelled(cards)))
 
     def test_apply_is_pure(self, make: Make) -> None:
         """
