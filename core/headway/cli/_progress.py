@@ -178,6 +178,9 @@ class LiveTable:
         ended, most = sum(dict(self.tickets).values()), self.options.max_rollouts
         running = f", {counts.in_flight} running" if counts and counts.in_flight else ""
         calls = sum(counts.calls.values()) if counts else self.last.calls if self.last else 0
+        trained = counts.trainings if counts else 0
+        seconds = counts.train_seconds if counts else 0.0
+        trainings = [("trainings", f"{trained}, in {seconds:.1f} s")] if trained else []
         return [
             ("held-out reward", self._rewards()),
             ("version", str(self.last.version if self.last else 0)),
@@ -185,6 +188,7 @@ class LiveTable:
             ("ended", _counts(self.tickets)),
             ("sweeps", _counts(self.sweeps)),
             ("calls", str(calls)),
+            *trainings,
             ("faults", str(self.faults)),
             ("seconds", f"{self._seconds():.1f}{_virtual(self.options)}"),
         ]

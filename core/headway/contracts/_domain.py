@@ -101,11 +101,11 @@ class Domain(ABC):
         runs beside rollouts, measurements and commits, in the run's own process whatever the executor,
         takes no slot, and is never called while another call of it runs.  It may ``charge``.
 
-        One that fails is tried again, and one that was under way when its process ended is made again
-        by the next process, with the same cards and payload; only what the run has acknowledged is
-        not repeated.  So it must be safe to make the same training again, though an earlier try went
-        half the way or all of it: keep what was learnt under a name that is in ``payload``, and take
-        up from there.  The default trains nothing.
+        One that fails is tried again by a new step, which may hold further cards; one that was under
+        way when its process ended is made again by the next process, with the same cards and payload;
+        only what the run has acknowledged is not repeated.  So it must be safe to make a training
+        again, though an earlier try went half the way or all of it: keep what was learnt under a name
+        that is in ``payload``, and take up from there.  The default trains nothing.
 
         Args:
             state: The head that the step is a transaction on; it stays as it is.

@@ -69,7 +69,7 @@ def charge(*, tokens: int = 0, cost: float = 0.0) -> None:
     meter = METER.get()
     if meter is FREE:
         message = "charge() was called in a rebase or a commit, which are no paid calls"
-        raise UsageError(f"{message}; spend in rollout, propose or measure instead")
+        raise UsageError(f"{message}; spend in rollout, propose, measure or train instead")
     if meter is not None:
         meter.append((tokens, float(cost)))
 

@@ -190,8 +190,9 @@ class Train:
 
     Args:
         cards: The cards of this step to learn from.
-        payload: A JSON value for the domain, such as which part of an update it is.  The next try of a
-            step that was abandoned makes the same requests again, so a name of the update belongs here.
+        payload: A JSON value for the domain.  It is where a name of the update belongs by which the
+            domain knows one that it has made: of the head's version and the cards, say.  A step that is
+            tried again has another number, and may hold further cards.
 
     Raises:
         TypeError: a card or a number is of another type.
