@@ -27,6 +27,7 @@ from headway.errors import OptionError, PluginWarning, UsageError
 from headway.journal import Journal
 from headway.registry import Registry
 from headway.testing import ToyDomain
+from headway.testing._erratic import Erratic
 
 PLANTED = "zebra-4711-quagga"
 """What is looked for; it looks like nothing by itself."""
@@ -378,8 +379,15 @@ def plugin(method):
     }[method]()
 
 
-DOMAIN = ("rollout", "propose", "measure", "apply", "keys", "render")
+DOMAIN = ("rollout", "propose", "measure", "apply", "keys", "render", "train")
 PLUGINS = ("select", "step", "request", "decide", "pick", "commit", "observer")
+
+
+def asking(place):
+    """
+    An aggregator that has the domain train, where that is the place.
+    """
+    return {"aggregator": Erratic(training=1.0, faulty=0.0)} if place == "train" else {}
 
 
 # A ledger of one's own that survives no process is refused there.
@@ -390,7 +398,7 @@ def test_no_secret_is_in_a_run_directory(place, monkeypatch, tmp_path):
     """
     monkeypatch.setenv("MY_API_KEY", "okapi-0815-ocelot")
     domain = made(ToyDomain, place)(n_keys=20) if place in DOMAIN else ToyDomain(n_keys=20)
-    more = {} if place in DOMAIN else plugin(place)
+    more = asking(place) if place in DOMAIN else plugin(place)
     result = run(domain, max_rollouts=40, run_dir=tmp_path / "run", **more)
 
     kept = b"".join(p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file())
@@ -407,9 +415,9 @@ def test_no_secret_of_an_exception_is_kept(place, driver, monkeypatch, caplog, c
     """
     monkeypatch.setenv("MY_API_KEY", "okapi-0815-ocelot")
     caplog.set_level(logging.DEBUG, logger="headway")
-    journal, domain, more = Journal(), ToyDomain(n_keys=20), {}
+    journal, domain = Journal(), ToyDomain(n_keys=20)
     if place in DOMAIN:
-        domain = made(ToyDomain, place)(n_keys=20)
+        domain, more = made(ToyDomain, place)(n_keys=20), asking(place)
     else:
         more = plugin(place)
     mode = "sync" if driver == "serial" else "async"

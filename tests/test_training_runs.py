@@ -7,11 +7,13 @@ from __future__ import annotations
 import _thread
 import asyncio
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from headway import run
+from headway import arun, run
 from headway.contracts import Commit, Consume, Domain, Measure, Train, charge
 from headway.durations import Constant
 from headway.errors import ContractError
@@ -306,6 +308,26 @@ def test_measurements_and_commits_go_on_while_it_runs(driver, domain):
     assert () == result.failures
 
 
+def test_a_coroutine_trains_on_the_callers_loop():
+    """
+    So that it can use what belongs to it.
+    """
+    loops = []
+
+    def lesson(_domain, _count):
+        loops.append(asyncio.get_running_loop())
+        return {"cards": [], "toss": 0.0}
+
+    async def main():
+        result = await arun(LearningLater(lesson), aggregator=Asks(), max_rollouts=8)
+        return result, asyncio.get_running_loop()
+
+    result, mine = asyncio.run(main())
+
+    assert [mine] * result.trainings == loops
+    assert () == result.failures
+
+
 # ---------------------------------------------------------------------------- when it fails
 
 
@@ -555,3 +577,45 @@ def test_who_stops_a_run_stops_its_training(driver):
 
     assert "interrupted" == result.stop_reason
     assert [] == aggregator.answers
+
+
+HUNG = """
+import threading
+
+from headway import run
+from headway.contracts import Train
+from headway.testing import ToyDomain
+
+
+class Hangs(ToyDomain):
+    def train(self, state, cards, payload):
+        print("trains", flush=True)
+        threading.Event().wait()
+
+
+class Asks:
+    batch = 1
+
+    def step(self, cards, context):
+        yield Train(cards)
+
+
+result = run(Hangs(), aggregator=Asks(), driver={driver!r}, max_seconds=1.0)
+print(result.stop_reason, result.trainings, flush=True)
+"""
+
+
+@pytest.mark.parametrize("driver", REAL)
+def test_the_interpreter_exits_while_one_hangs(driver):
+    """
+    Its thread keeps no process alive.
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", HUNG.format(driver=driver)],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        check=False,
+    )
+
+    assert ("trains\nmax_seconds 1\n", "", 0) == (done.stdout, done.stderr, done.returncode)
