@@ -124,6 +124,18 @@ def joining(case, assigned):
     return sorted({n for fill in ways for n in fill if n in case.ready})
 
 
+def fewest_lost(case):
+    """
+    How many groups must go at least so that the others can be trained in time.
+    """
+    everyone = range(len(case.stamps))
+    for count in everyone:
+        for gone in combinations(everyone, count):
+            if in_time(without(case.deadlines, gone), case.version, case.size, case.updates):
+                return count
+    return len(case.stamps)
+
+
 def gate_of(case, **options):
     """
     A gate that has seen this state come about, and the view to ask it with.
@@ -189,6 +201,7 @@ class World:
         dropping: How often a group is dropped, for each time one ends.
         decide: Whether a step may begin, beside what the gate says.
         crashing: How often the gate is lost and made from its memory, for each other event.
+        jumping: How often somebody else moves the head, while no step is open.
     """
 
     gate: Reservations
@@ -197,6 +210,7 @@ class World:
     dropping: float = 0.1
     decide: object = None
     crashing: float = 0.0
+    jumping: float = 0.0
     rng: Random = attrs.field(init=False)
     head: int = 0
     stamps: dict = attrs.field(factory=dict)
@@ -245,8 +259,9 @@ class World:
             events.append((self.gather, 3))
         if self.began is not None:
             events.append((self.give_up, 0.2))
-        if self.crashing:
-            events.append((self.crash, self.crashing))
+        if self.began is None:
+            events.append((self.jump, self.jumping))
+        events.append((self.crash, self.crashing))
         return [(event, weight) for event, weight in events if weight]
 
     def happen(self):
@@ -281,7 +296,9 @@ class World:
         self.log.append(("complete", number))
 
     def drop(self):
-        number = self.rng.choice(list(self.stamps))
+        self.let_go(self.rng.choice(list(self.stamps)))
+
+    def let_go(self, number):
         self.gate.drop(number)
         del self.stamps[number], self.state[number]
         self.dropped += 1
@@ -334,6 +351,14 @@ class World:
             self.state[number] = "ready"
         self.began = None
         self.log.append(("give up",))
+
+    def jump(self):
+        """
+        What can't be trained in time any more is dropped.
+        """
+        self.head += self.rng.randint(1, 3)
+        for number in self.gate.lost(self.head):
+            self.let_go(number)
 
     def crash(self):
         """
