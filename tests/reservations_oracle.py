@@ -268,10 +268,8 @@ class World:
         """
         One event; False when nothing can happen any more.
         """
-        enabled = self.enabled()
-        if not [
-            event for event, _ in enabled if event not in (self.drop, self.crash, self.give_up)
-        ]:
+        enabled, idle = self.enabled(), (self.drop, self.crash, self.give_up, self.jump)
+        if all(event in idle for event, _ in enabled):
             return False
         events, weights = zip(*enabled, strict=True)
         event = self.rng.choices(events, weights)[0]

@@ -186,7 +186,7 @@ def test_the_simple_rule_is_the_same_for_two_batches():
     due at the head's version; with more it may be illegal all the same.
     """
     differ = 0
-    for case in cases(10, late=0.0):
+    for case in cases(10, count=5 * STATES, late=0.0):
         if len(case.ready) < case.size or case.updates > 1:
             continue
         chosen = case.ready[: case.size]
@@ -200,7 +200,7 @@ def test_the_simple_rule_is_the_same_for_two_batches():
             assert simple == legal
         differ += simple != legal
 
-    assert differ > 10
+    assert differ > 5
 
 
 @pytest.mark.parametrize("part", range(3))
