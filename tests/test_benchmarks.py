@@ -181,6 +181,7 @@ SCRIPTS = {
     "endings": "--parts hung --places reverify --drivers threads",
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "router": "--policies guarded --latencies 0 --peers none",
+    "reservations": "--groups 10000",
 }
 
 

@@ -60,8 +60,7 @@ class LookAhead:
             gone = min(cohort.ready, left)
             left -= gone
             rest += cohort.running + cohort.ready - gone
-            later = self.later(stamp, version)
-            if later < 0 or rest > later * self.size:
+            if rest > self.later(stamp, version) * self.size:
                 return False
         return True
 
@@ -81,8 +80,7 @@ class LookAhead:
             gone = min(others, left)
             left -= gone
             rest += others - gone
-            later = self.later(stamp, version)
-            if later < 0 or rest > later * self.size:
+            if rest > self.later(stamp, version) * self.size:
                 return False
         return True
 
