@@ -422,7 +422,7 @@ class World:
         """
         Admit nothing more, and play to the end.
         """
-        self.draining = True
+        self.draining, self.waits = True, False
         while self.happen():
             self.check()
         return self

@@ -424,11 +424,11 @@ def test_a_huge_staleness():
 
 @pytest.mark.parametrize(
     ("size", "ahead", "factor", "capacity"),
-    [(3, 2, 1.1, 10), (10, 0, 1.1, 11), (5, 1, 1.1, 11), (7, 0, 1.0001, 8), (1, 0, 1.5, 2)],
+    [(3, 2, 1.1, 10), (50, 0, 1.1, 55), (25, 1, 1.1, 55), (7, 0, 1.0001, 8), (1, 0, 1.5, 2)],
 )
 def test_the_rounding_of_oversampling(size, ahead, factor, capacity):
     """
-    Upwards from the product as written: 10 * 1.1 is 11.
+    Upwards from the product as written: 50 * 1.1 is 55.
     """
     gate = gate_of(size, max_staleness=9, admit_ahead=ahead, oversample_factor=factor)
 

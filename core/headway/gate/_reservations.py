@@ -23,7 +23,7 @@ from headway.gate._standing import Standing
 from headway.gate._view import GateView
 
 _ROUNDING = 6
-"""Decimals of ``groups * oversample_factor`` that count: 10 * 1.1 is 11 groups, not 12."""
+"""Decimals of ``groups * oversample_factor`` that count: 50 * 1.1 is 55 groups, not 56."""
 
 
 @attrs.define(eq=False, kw_only=True)
