@@ -742,15 +742,15 @@ def test_within_the_bound_of_a_window():
 
 def test_within_the_bound_during_a_step_of_several_updates():
     """
-    The groups in training count from where their step began.
+    The groups in training count from where their step began, until it has ended.
     """
     gate = gate_of(1, max_staleness=1, updates_per_step=2)
     complete(gate, *fill(gate, 0))
     takes(gate, 0)
     gate.batch()
 
-    assert [True, True, False] == [
-        gate.within_bound(GateView(head=version)) for version in range(3)
+    assert [True, True, True, False] == [
+        gate.within_bound(GateView(head=version)) for version in range(4)
     ]
 
 
