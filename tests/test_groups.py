@@ -9,9 +9,9 @@ from itertools import chain, pairwise
 
 import attrs
 import pytest
-from groups import Better, Slope, options, used
 
 import headway
+from groups import Better, Slope, options, used
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.contracts import Artifact, Commit, FaultSeen, UpdateDone, Work
 from headway.durations import parse_law
@@ -317,14 +317,46 @@ def test_who_is_waited_for_is_named():
         driver="simulated",
         durations=slow,
         observers=[told.append],
-        **options(stall_alarm=30.0, updates=40),
+        **options(stall_alarm=5.0, updates=40),
     )
     alarms = [n.fault for n in told if isinstance(n, FaultSeen) and n.fault.where == "gate"]
 
     assert alarms
     assert "Waiting" == alarms[0].type
-    assert "no update for 30 s: group" in alarms[0].message
+    assert "no update for 5 s: group" in alarms[0].message
     assert "lacks" in alarms[0].message
+
+
+def test_who_hangs_from_the_start_is_named():
+    """The alarm needs no event: it is told though nothing ever answers."""
+    release, told = threading.Event(), []
+
+    def observe(notice):
+        if isinstance(notice, FaultSeen) and notice.fault.where == "gate":
+            told.append(notice.fault.message)
+            release.set()
+
+    headway.run(
+        Slope(lambda ticket: release.wait(30)),
+        aggregator=Better(),
+        observers=[observe],
+        **options(stall_alarm=0.1, updates=2),
+    )
+
+    assert "no update for 0.1 s: group 0" in told[0]
+
+
+@pytest.mark.parametrize("policy", ["wait", "drop"])
+def test_exactly_so_many_updates(policy):
+    """A run of so many updates makes no further one of what is left."""
+
+    class Picky(Better):
+        def step(self, cards, context):
+            yield Commit(Artifact(context.head.artifact.value + 1), cards[:2])
+
+    result, _ = simulated(Picky(), policy=policy, law="heavy", updates=9)
+
+    assert ("updates", 9) == (result.stop_reason, result.version)
 
 
 class Rival:

@@ -18,12 +18,19 @@ STOPS_DRAINING = (
     "max_tokens",
     "max_cost",
     "rounds",
-    "updates",
     "exhausted",
 )
 """Stop reasons after which everything that was paid for is still decided."""
 
-STOPS_HALTING = ("max_seconds", "interrupted", "target_reward", "patience", "stalled", "error")
+STOPS_HALTING = (
+    "updates",
+    "max_seconds",
+    "interrupted",
+    "target_reward",
+    "patience",
+    "stalled",
+    "error",
+)
 """Stop reasons after which what is in flight is given up."""
 
 STOPS_UNSCORED = ("interrupted", "error")

@@ -75,6 +75,7 @@ class Groups:
     gate: Reservations
     queue: TaskQueue
     open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
+    _waits_for: str = attrs.field(default="groups", init=False)
     _waiting_since: float | None = attrs.field(default=None, init=False)
     _unjudged: list[int] = attrs.field(factory=list[int], init=False)
     _judged_at: tuple[int, bool] = attrs.field(default=(0, False), init=False)
@@ -255,34 +256,35 @@ class Groups:
 
     def waited(self, seconds: float) -> None:
         """
-        So much time has passed, in which the next step waited for something.
+        So much time has passed since ``watch`` was called last.
         """
-        gate, version = self.gate, self.state.head.version
-        waits_for = "training" if gate.full else gate.waits_for(version)
-        self.state.tally.waits[waits_for] += seconds
-        if waits_for in ("training", "nothing"):
+        self.state.tally.waits[self._waits_for] += seconds
+
+    def watch(self) -> float | None:
+        """
+        Note what the next step waits for from now on; says when that is to be told, if ever.
+        """
+        gate, state = self.gate, self.state
+        training = gate.full and gate.open
+        self._waits_for = "training" if training else gate.waits_for(state.head.version)
+        if self._waits_for in ("training", "nothing"):
             self._waiting_since = None
         elif self._waiting_since is None:
-            self._waiting_since = self.state.now
-
-    @property
-    def next_warning(self) -> float | None:
-        """
-        When it is to be told that a step waits for a group.
-        """
-        since, after = self._waiting_since, self.state.config.stall_alarm
+            self._waiting_since = state.now
+        since, after = self._waiting_since, state.config.stall_alarm
         return None if since is None or after is None else since + after
 
     def mind_waiting(self) -> None:
         """
         Tell which group a step waits for, if it has waited long enough; again after as long.
         """
-        due, state = self.next_warning, self.state
-        if due is None or due > state.now:
+        state, since = self.state, self._waiting_since
+        after = state.config.stall_alarm
+        if since is None or after is None or state.now < since + after:
             return
         self._waiting_since = state.now
         if self.blocking:
-            text = f"no update for {state.config.stall_alarm:g} s{self.blocking}"
+            text = f"no update for {after:g} s{self.blocking}"
             state.fault(Fault(where="gate", type="Waiting", message=text))
 
     @property

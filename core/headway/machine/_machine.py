@@ -453,7 +453,7 @@ class Machine:
             state.slots.next_deadline,
             self._tickets.stragglers.next(self._tickets.flights),
             self._tickets.round_ends,
-            None if groups is None else groups.next_warning,
+            None if groups is None else groups.watch(),
             self._scoring.next_deadline(),
             state.training.next_alarm(state.now),
         ):
