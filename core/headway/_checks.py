@@ -81,3 +81,17 @@ def check_flag(option: str, value: Any) -> None:
     """
     if not isinstance(value, bool):
         raise OptionError(option, value, "Give true or false.")
+
+
+def check_folder_name(option: str, value: Any) -> None:
+    """
+    Refuse anything but the name of a folder; whether there is one is not looked at.
+
+    Raises:
+        OptionError: it is something else.
+    """
+    # What ``os.fspath`` does; the contracts import this, and know nothing of an operating system.
+    name: object = value.__fspath__() if hasattr(value, "__fspath__") else value
+    # ``Path("")`` would be the current folder.
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise OptionError(option, value, "Give the name of a folder.")

@@ -5,6 +5,7 @@ The options of a run: one frozen object, validated before anything starts.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -12,7 +13,13 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 import attrs
 
-from headway._checks import check_choice, check_count, check_flag, check_number
+from headway._checks import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_folder_name,
+    check_number,
+)
 from headway.durations import Law
 from headway.errors import OptionError, suggestion
 
@@ -107,6 +114,14 @@ def _number(text: str, default: float | None, **bounds: Any) -> Any:
     return attrs.field(default=default, metadata=_about(text, check))
 
 
+def _absolute(given: Any) -> Any:
+    """
+    A name of a folder that still is one when somebody has changed the current folder.
+    """
+    usable = isinstance(given, str | os.PathLike) and os.fspath(cast("Any", given)) != ""
+    return os.path.abspath(given) if usable else given  # noqa: PTH100 - a link stays the caller's
+
+
 @attrs.frozen(kw_only=True)
 class RunOptions:
     """
@@ -164,6 +179,11 @@ class RunOptions:
     )
     ledger: Any = attrs.field(
         default="memory", metadata=_about("where versions are stored: a name or an object")
+    )
+    repo_path: str | None = attrs.field(
+        default=None,
+        converter=_absolute,
+        metadata=_about("a git repository that keeps the versions", check_folder_name),
     )
     n_workers: int = _count("rollouts at once", 4)
     eval_concurrency: int = _count("calls at once beside the rollouts", 8, 0)
@@ -282,6 +302,9 @@ class RunOptions:
         if self.parallel is not None and self.sampler != "shuffled":
             remedy = "It is a sampler of its own: leave this or sampler out."
             raise OptionError("parallel", self.parallel, remedy)
+        if self.repo_path is not None and not isinstance(self.ledger, str):
+            remedy = "The ledger is an object, which has its own place: leave one of them out."
+            raise OptionError("repo_path", self.repo_path, remedy)
         if self.mode == "async" and self.driver == "serial":
             remedy = (
                 "Async mode needs a driver that can overlap: threads, asyncio or simulated; "

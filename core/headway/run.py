@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from headway._checks import check_folder_name
 from headway._notes import uncharged
 from headway._prepare import Prepared, choose_options, prepare
 from headway._report import build_result
@@ -117,7 +118,8 @@ def _prepared(
     if run_dir is not None and journal is not None:
         raise OptionError("journal", journal, "run_dir keeps one on disk: give one of the two.")
     asked = tuple(observers)
-    chosen = choose_options({**durable(run_dir), **options}, made, parts.defaults_of)
+    kept = durable(run_dir, options.get("repo_path"))
+    chosen = choose_options({**kept, **options}, made, parts.defaults_of)
     with working_in(run_dir) as directory:
         prepared = prepare(
             made,
@@ -134,11 +136,21 @@ def _prepared(
     return prepared
 
 
-def durable(run_dir: object | None) -> Mapping[str, str]:
+def durable(run_dir: object | None, repo_path: object | None = None) -> Mapping[str, str]:
     """
-    The options that a run directory brings, unless others are given.
+    The options that a run directory or a repository brings, unless others are given.
+
+    Raises:
+        OptionError: both of them are given.
     """
-    return {} if run_dir is None else {"ledger": "sqlite"}
+    if repo_path is None:
+        return {} if run_dir is None else {"ledger": "sqlite"}
+    if run_dir is not None:
+        remedy = (
+            "run_dir keeps the versions itself, with ledger='git' in a repository: leave it out."
+        )
+        raise OptionError("repo_path", repo_path, remedy)
+    return {"ledger": "git"}
 
 
 def _recipe(
@@ -169,8 +181,8 @@ def working_in(run_dir: str | os.PathLike[str] | None) -> Generator[RunDirectory
         RunDirectoryError: it holds something else, or another process works in it.
         LedgerError: it can't be read or written.
     """
-    if run_dir is not None and not _names_a_folder(run_dir):
-        raise OptionError("run_dir", run_dir, "Give the name of a folder.")
+    if run_dir is not None:
+        check_folder_name("run_dir", run_dir)
     directory = None if run_dir is None else RunDirectory(run_dir)
     try:
         yield directory
@@ -178,13 +190,6 @@ def working_in(run_dir: str | os.PathLike[str] | None) -> Generator[RunDirectory
         if directory is not None:
             directory.abandon()
         raise
-
-
-def _names_a_folder(given: object) -> bool:
-    if not isinstance(given, str | os.PathLike):
-        return False
-    name = os.fspath(cast("str | os.PathLike[str]", given))
-    return bool(name) and "\0" not in name  # ``Path("")`` would be the current folder
 
 
 def usable_registry(given: Registry | None) -> Registry:

@@ -27,7 +27,7 @@ from headway.contracts import (
     canonical_json,
 )
 from headway.drivers import Checkpoints, Earlier, Engine, StepHost, Telling, Workbench
-from headway.errors import ContractError, HeadwayError, UsageError, shown
+from headway.errors import ContractError, HeadwayError, OptionError, UsageError, shown
 from headway.journal import Journal, Keeper
 from headway.machine import MachineConfig, PluginLookups, Started
 from headway.options import RunOptions
@@ -115,7 +115,11 @@ def prepare(
     gather = gathered(domain, splits, options)
     parts = Parts.look_up(registry, options, initial, chosen, gather, directory)
     blueprint = make_blueprint(domain, config, options, parts)
-    warned = (*notes_before(options, blueprint.config, parts.policy), *parts.idle)
+    warned = (
+        *notes_before(options, blueprint.config, parts.policy),
+        *parts.idle,
+        *_other_beginning(options, parts, initial),
+    )
     way = Course(blueprint=blueprint, lookups=_lookups(parts), journal=journal)
     if directory is not None:
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
@@ -152,6 +156,33 @@ def prepare(
 def _effects(domain: Domain, config: MachineConfig, parts: Parts) -> tuple[str, ...]:
     width = domain.reward_range[1] - domain.reward_range[0]
     return tuple(effect_notes(config, parts.acceptance, width))
+
+
+def _other_beginning(options: RunOptions, parts: Parts, initial: Artifact) -> tuple[str, ...]:
+    """
+    What to say of a repository whose history began otherwise than this run would have.
+
+    Raises:
+        OptionError: what it holds can be no state of this run.
+    """
+    if options.repo_path is None:
+        return ()
+    head = _first_head(parts)
+    held, wanted = (type(a.value).__name__ for a in (head.artifact, initial))
+    if held != wanted:
+        remedy = (
+            f"The state that is kept there is a {held}, and this run's is a {wanted}: "
+            "give the strategy that it was made with, or another repository."
+        )
+        raise OptionError("repo_path", options.repo_path, remedy)
+    began: Snapshot = parts.ledger.snapshot("dev", 0)
+    if began.artifact.digest == initial.digest:
+        return ()
+    told = (
+        f"repo_path={options.repo_path}: what is kept there began with another state; the run goes on "
+        f"from version {head.version} of that, and the state to start from is not used"
+    )
+    return (told,)
 
 
 def _opening(

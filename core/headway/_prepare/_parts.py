@@ -5,13 +5,14 @@ Looking up the plug-ins of a run, and making them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
 
 from headway._checks import check_number
 from headway.contracts import Artifact, Domain, Splits
+from headway.errors import OptionError
 from headway.options import DECISIONS, PARTS, TUNING, RunOptions
 from headway.registry import Choice, Registry
 from headway.rundir import RunDirectory
@@ -68,7 +69,7 @@ class Parts:
             names["commit" if kind == "ledger" else kind] = choice.name
             distributions.append(choice.distribution)
             if option != "aggregator" and option not in DECISIONS:
-                made[option] = registry.create(kind, spec, **more)
+                made[option] = _made(registry, kind, spec, more)
         return cls(
             **made,
             aggregator=aggregator,
@@ -181,6 +182,25 @@ def _spec(
     if option != "ledger" or not isinstance(spec, str):
         return spec, {}
     known = registry.options_of("ledger", spec)
+    if options.repo_path is not None:
+        return spec, {"initial": initial, "path": _repository(options.repo_path, spec, known)}
     kept = directory is not None and "path" in known
     place = {"path": directory.ledger_path(spec)} if directory is not None and kept else {}
     return spec, {"initial": initial, **place}
+
+
+def _made(registry: Registry, kind: str, spec: Any, more: Mapping[str, Any]) -> Any:
+    try:
+        return registry.create(kind, spec, **more)
+    except OptionError as error:
+        if error.option != "path":
+            raise
+        # Whoever gave it knows the place by the name that it has among the options of a run.
+        raise OptionError("repo_path", error.value, error.remedy) from error
+
+
+def _repository(path: str, ledger: str, known: Collection[str]) -> str:
+    if "path" not in known:
+        remedy = f"The ledger {ledger} keeps nothing there: leave ledger out, which then is git."
+        raise OptionError("repo_path", path, remedy)
+    return path

@@ -203,6 +203,9 @@ def _shared(given: Mapping[str, Any]) -> dict[str, Any]:
     if given.get("rounds") is not None:
         remedy = "Rounds would end synchronous runs alone: leave it out."
         raise OptionError("rounds", given["rounds"], remedy)
+    if given.get("repo_path") is not None:
+        remedy = "Each run would go on from the one before: leave it out."
+        raise OptionError("repo_path", given["repo_path"], remedy)
     shared = {key: value for key, value in given.items() if key not in ("mode", "seed")}
     return {**shared, "rounds": None, "target_reward": None}
 

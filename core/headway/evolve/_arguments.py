@@ -100,6 +100,7 @@ class EvolveArguments(TypedDict, total=False):
     parallel: Any
     executor: Any
     ledger: Any
+    repo_path: str | os.PathLike[str] | None
     duration_estimator: Any
     max_wait_rounds: int
     carry_limit: int

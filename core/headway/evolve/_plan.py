@@ -27,6 +27,7 @@ from headway.evolve._arguments import (
 from headway.evolve._calls import UserCall
 from headway.evolve._old_style import OldStyle, is_old_style, made_by
 from headway.evolve._program import Program
+from headway.evolve._repository import with_strategy
 from headway.options import check_names, make_options
 from headway.registry import Registry
 from headway.run import usable_registry
@@ -62,12 +63,13 @@ def plan(tasks: Iterable[Any], reward: Callable[..., Any], given: Mapping[str, A
         if option in given:
             raise OptionError(option, given[option], f"Here it is called {name}.")
     check_names(given, arguments(asynchronous=True), "options of evolve")
+    registry = usable_registry(given.get("registry"))
+    given = with_strategy(given, registry)
     program = Program(
         tasks, reward, defaults={}, **{k: v for k, v in given.items() if k in _FOR_PROGRAM}
     )
     options, notes = _options(given)
     observers = _observers(given)
-    registry = usable_registry(given.get("registry"))
     options["aggregator"] = _aggregator(given, options, registry)
     make_options(options, {})  # what cannot be used is refused before anything is warned of
     for note in notes:

@@ -152,6 +152,22 @@ class Registry:
         refuse_options(place, options)
         return spec
 
+    def load(self, kind: str, name: str) -> Any:
+        """
+        What a name stands for, imported and not called: a factory, or a part.
+
+        Args:
+            kind: One of ``KINDS``.
+            name: A name, or ``"distribution:name"``.
+
+        Raises:
+            UnknownNameError: nobody offers the name.
+            PluginLoadError: it cannot be imported.
+            PluginConflictError: two distributions offer the name.
+        """
+        check_kind(kind)
+        return target(self._offer(kind, name))
+
     def options_of(self, kind: str, spec: object) -> tuple[str, ...]:
         """
         The options that ``create`` takes for a specification; none for a part that is passed.

@@ -27,7 +27,7 @@ from headway.rundir import Header, Replayed, open_run, replay_run
 from headway.what_if._record import Record
 from headway.what_if._stand_in import StandIn, StandInAggregator
 
-FIXED = ("driver", "durations", "ledger", "executor", "validate")
+FIXED = ("driver", "durations", "ledger", "repo_path", "executor", "validate")
 """Options that mean nothing where calls are only drawn."""
 
 _OF_REWARDS = ("target_reward", "patience", *DECISIONS, *TUNING, "aggregator")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Literal
@@ -27,6 +27,7 @@ from headway.errors import (
 )
 from headway.names import check_id
 from headway_git._commits import Commit, spelled_commit
+from headway_git._committed import committed
 from headway_git._history import Branch, History
 from headway_git._known import Known
 from headway_git._lease import Lease
@@ -93,6 +94,26 @@ class GitLedger:
         except BaseException:
             self.close()
             raise
+
+    @staticmethod
+    def committed(
+        path: str | os.PathLike[str], *, leave_out: Callable[[str], bool] = lambda _: False
+    ) -> dict[str, str] | None:
+        """
+        The text files that are committed at HEAD of a repository, by path, sorted; nothing is changed.
+
+        None where there is no repository yet, or one that was made for a ledger.
+
+        Args:
+            path: The repository.
+            leave_out: Whether a path is no part of what is asked for.
+
+        Raises:
+            OptionError: there is something else than a repository, nothing is committed in it, or what
+                is committed holds a link, another repository, a file that is no text or an odd name.
+            LedgerCorrupt: an object is not what its name says.
+        """
+        return committed(path, leave_out)
 
     def _clear_up(self) -> None:
         self._refs.clear()

@@ -139,7 +139,7 @@ def open_repository(path: str | os.PathLike[str], prefix: str) -> Repository:
     """
     folder = Path(path).absolute()
     program = find_git()
-    if _is_free(folder):
+    if is_free(folder):
         _make(folder, program, prefix)
     own, common = _folders(folder, program)
     git = Git(own, program)
@@ -177,7 +177,10 @@ def _settings(git: Git) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _is_free(folder: Path) -> bool:
+def is_free(folder: Path) -> bool:
+    """
+    Whether a repository may be made there: there is nothing, or what a killed maker has left.
+    """
     if not folder.exists():
         return True
     # In this order: a maker's first file may appear between the two.
@@ -192,7 +195,7 @@ def _make(folder: Path, program: str, prefix: str) -> None:
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
-        if not _is_free(folder):
+        if not is_free(folder):
             return
         (folder / _UNFINISHED).touch()
         git = Git(folder, program)
