@@ -5,9 +5,9 @@ The options of a run: one frozen object, validated before anything starts.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -116,10 +116,12 @@ def _number(text: str, default: float | None, **bounds: Any) -> Any:
 
 def _absolute(given: Any) -> Any:
     """
-    A name of a folder that still is one when somebody has changed the current folder.
+    The name of a folder, so that it stays the same one whatever the current folder is.
+
+    What is no name is left for the check to refuse.
     """
-    usable = isinstance(given, str | os.PathLike) and os.fspath(cast("Any", given)) != ""
-    return os.path.abspath(given) if usable else given  # noqa: PTH100 - a link stays the caller's
+    name: Any = given.__fspath__() if hasattr(given, "__fspath__") else given
+    return str(Path(name).absolute()) if isinstance(name, str) and name else given
 
 
 @attrs.frozen(kw_only=True)

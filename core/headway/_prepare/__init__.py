@@ -115,11 +115,7 @@ def prepare(
     gather = gathered(domain, splits, options)
     parts = Parts.look_up(registry, options, initial, chosen, gather, directory)
     blueprint = make_blueprint(domain, config, options, parts)
-    warned = (
-        *notes_before(options, blueprint.config, parts.policy),
-        *parts.idle,
-        *_other_beginning(options, parts, initial),
-    )
+    warned = _warned(options, blueprint.config, parts, initial)
     way = Course(blueprint=blueprint, lookups=_lookups(parts), journal=journal)
     if directory is not None:
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
@@ -156,6 +152,13 @@ def prepare(
 def _effects(domain: Domain, config: MachineConfig, parts: Parts) -> tuple[str, ...]:
     width = domain.reward_range[1] - domain.reward_range[0]
     return tuple(effect_notes(config, parts.acceptance, width))
+
+
+def _warned(
+    options: RunOptions, config: MachineConfig, parts: Parts, initial: Artifact
+) -> tuple[str, ...]:
+    other = _other_beginning(options, parts, initial)
+    return (*notes_before(options, config, parts.policy), *parts.idle, *other)
 
 
 def _other_beginning(options: RunOptions, parts: Parts, initial: Artifact) -> tuple[str, ...]:

@@ -56,8 +56,8 @@ Exit codes: 0 done, 1 a run failed, 2 bad input, 130 after Ctrl-C, 141 when nobo
 output to its end, 143 after SIGTERM.
 """
 
-_OWN = ("mode", "seed", "n_workers", "repo_path")
-"""Options of a run that this command takes several of, under flags of its own, or can't take."""
+_OWN = ("mode", "seed", "n_workers")
+"""Options of a run that this command takes several of, under flags of its own."""
 
 
 def add_parser(subparsers: Any) -> None:

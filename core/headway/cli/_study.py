@@ -106,7 +106,8 @@ def make_study(settings: Settings, *, out: str | None, run_dir: str | None) -> S
     with settings.naming_domain():
         domain = make_domain(settings.name, settings.domain, registry)
     with settings.naming(), working_in(run_dir) as directory:
-        given = {**durable(run_dir), **settings.options}
+        kept = durable(run_dir, settings.options.get("repo_path"))
+        given = {**kept, **settings.options}
         named = choose_options(given, domain, partial(defaults_of, registry=registry))
         options = with_parts(named, registry)
         display = progress(sys.stderr, options)

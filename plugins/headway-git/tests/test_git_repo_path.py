@@ -78,7 +78,7 @@ def everything(path: Path) -> dict[str, str | bytes]:
     What a folder holds but git's own, a link by what it names.
     """
     files = (p for p in path.rglob("*") if ".git" not in p.parts and not p.is_dir())
-    return {str(p): os.readlink(p) if p.is_symlink() else p.read_bytes() for p in files}
+    return {str(p): str(p.readlink()) if p.is_symlink() else p.read_bytes() for p in files}
 
 
 def evolve_office(path, **more):
@@ -490,4 +490,6 @@ def test_the_first_version_is_what_was_committed(skill):
     first = ledger.snapshot("dev", 0).artifact
     ledger.close()
 
-    assert content_digest({"SKILL.md": "# Sorting office\n", "run.sh": "#!/bin/sh\n"}) == first.digest
+    assert (
+        content_digest({"SKILL.md": "# Sorting office\n", "run.sh": "#!/bin/sh\n"}) == first.digest
+    )
