@@ -10,7 +10,7 @@ from queue import SimpleQueue
 
 import pytest
 
-from headway.drivers._lane import Lane
+from headway.drivers._lane import Lane, _Idle
 
 SOON = 30.0
 """Seconds within which everything here happens; only a fault takes as long."""
@@ -86,6 +86,42 @@ def test_short_pieces_need_few_threads():
     assert 1 == owner.lane.threads
     assert {"headway-test-1": 500} == owner.by
     assert [] == owner.end()
+
+
+class Own:
+    """
+    What a thread waits at, which says that it does.
+    """
+
+    def __init__(self, name, waits):
+        self.name, self.waits = name, waits
+        self.told = SimpleQueue()
+        self.put = self.told.put
+
+    def get(self):
+        self.waits.put(self.name)
+        return self.told.get()
+
+
+def test_who_has_waited_for_the_shortest_time_is_told_first():
+    """
+    So that few threads do what few are enough for; a word that nobody waits for is kept.
+    """
+    idle, waits, told = _Idle(), SimpleQueue(), SimpleQueue()
+    idle.tell(word=False)
+    assert idle.wait(SimpleQueue()) is False
+
+    for name in range(5):
+        own = Own(name, waits)
+        wait = threading.Thread(target=lambda own=own: told.put((own.name, idle.wait(own))))
+        wait.start()
+        assert name == waits.get(timeout=SOON)
+    order = []
+    for word in (True, True, False, True, False):
+        idle.tell(word)
+        order.append(told.get(timeout=SOON))
+
+    assert [(4, True), (3, True), (2, False), (1, True), (0, False)] == order
 
 
 def test_one_at_a_time_in_order():
