@@ -54,6 +54,21 @@ def test_a_streak_is_longer_than_what_runs_at_once(at_once):
     assert FIRST_PAUSE == made.until
 
 
+def test_the_end_of_a_round_is_no_outage():
+    """
+    The calls of a round that fail one after the other are fewer and fewer: what counts is how many
+    they were, until one succeeds.
+    """
+    made = backoff("rollout")
+    round_of_eight = [fail(made, call, at_once=8 - call) for call in range(8)]
+    assert ([False] * 8, 0.0) == (round_of_eight, made.until)
+    assert fail(made, 8, at_once=1)
+
+    made.worked("rollout")
+    few = [fail(made, call, at_once=1) for call in range(20, 20 + BEARABLE + 1)]
+    assert [False] * BEARABLE + [True] == few
+
+
 def test_a_success_begins_the_count_again():
     """Failures that are not in a row never begin a pause."""
     made = backoff("rollout")

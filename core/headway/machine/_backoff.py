@@ -2,7 +2,8 @@
 Back-off: when the backend fails call after call, no paid call begins for a while.
 
 It follows the backend as a whole, not one worker.  Failures in a row begin a pause once there were
-more of them than calls run at once, so that failures which come now and then cost nothing.  The next
+more of them than calls ran at once at any time of the streak, so that failures which come now and then
+cost nothing: neither where many calls run, nor at the end of a round, where few are left.  The next
 pause is twice as long, up to a bound.  After a pause one call alone tries the backend; a success of
 any call ends the streak.
 
@@ -51,6 +52,7 @@ class Backoff:
     trial: int | None = attrs.field(default=None, init=False)
     _failures: int = attrs.field(default=0, init=False)
     _pauses: int = attrs.field(default=0, init=False)
+    _wave: int = attrs.field(default=BEARABLE, init=False)
     _asked_until: float = attrs.field(default=0.0, init=False)
     _known: int = attrs.field(default=0, init=False)
     _rollouts: bool = attrs.field(default=False, init=False)
@@ -83,6 +85,7 @@ class Backoff:
         A paid call was answered, if only with something invalid: the backend is not down.
         """
         self._failures = self._pauses = 0
+        self._wave = BEARABLE
         self.until = self._asked_until
         self.trial = None
         self._rollouts = False
@@ -129,7 +132,8 @@ class Backoff:
             return False
         self._failures += 1
         self._rollouts |= kind != "measure"
-        if self._failures <= max(BEARABLE, at_once) and not self._pauses:
+        self._wave = max(self._wave, at_once)
+        if self._failures <= self._wave and not self._pauses:
             return False
         longest = LONGEST_PAUSE if kind in self.proven else LONGEST_COLD_PAUSE
         pause = min(longest, FIRST_PAUSE * 2 ** min(self._pauses, _DOUBLINGS))
