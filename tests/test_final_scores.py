@@ -103,3 +103,36 @@ def test_noise_that_the_last_score_finds_out_is_drawn_again(max_calls):
 
     assert "contradicted" == result.deterministic
     assert 4 == result.scores["final"].draws
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize("driver", ["threads", "simulated"])
+def test_a_first_head_at_the_target_has_a_baseline(mode, driver):
+    """
+    One draw ends the run; the second one would only have told whether rewards are noisy.
+    """
+    plain = ToyDomain()
+    plain.deterministic = None
+    laws = {"durations": LAWS} if driver == "simulated" else {}
+    result = run(plain, mode=mode, driver=driver, target_reward=0.0, validate=True, **laws)
+
+    assert "target_reward" == result.stop_reason
+    assert 0 == result.version
+    assert result.baseline_reward is not None
+    assert result.baseline_reward == result.final_reward
+
+
+def test_an_interrupted_baseline_is_none_unless_every_task_was_drawn():
+    """
+    A mean over some of the tasks is no score.
+    """
+    found = set()
+    for seconds in range(1, 60):
+        domain = ToyDomain()
+        domain.deterministic = None
+        result = quietly(domain, max_seconds=seconds, slots=4, seed=seconds)
+        score = result.scores.get("baseline")
+        found.add(None if score is None else score.draws)
+        assert score is None or score.draws * 12 == len(score.scores)
+
+    assert {None, 1, 2} == found

@@ -42,6 +42,7 @@ class Ending:
         self._leave_promotions()
         self.tickets.give_up(completion)
         self.sweeps.give_up()
+        self.scoring.settle_baseline()
         state.measuring.abandon()
         self.scoring.forgo()
 

@@ -252,6 +252,20 @@ class Scoring:
         else:
             self.test = score
 
+    def settle_baseline(self) -> None:
+        """
+        Score the first head by the draws that every task has, where the run ended before the others:
+        a second draw only tells whether rewards are noisy.
+        """
+        if not self.state.measuring.waits(BASELINE):
+            return
+        rows = self.state.measuring.known(BASELINE)
+        self.state.forget(BASELINE)
+        draws = min(map(len, rows))
+        if draws:
+            scores = tuple(x for row in rows for x in row[:draws])
+            self.baseline = self._score(scores, len(rows))
+
     def _score(self, scores: tuple[float, ...], tasks: int) -> Score:
         mean, draws = sum(scores) / len(scores), len(scores) // tasks
         rows = [scores[n : n + draws] for n in range(0, len(scores), draws)]
@@ -302,6 +316,7 @@ class Scoring:
         """
         Take the final scores, if their calls were put aside.
         """
+        self.settle_baseline()
         self._release_baseline()
         reserved = bool(self._final_reserve)
         self.state.budget.release(self._final_reserve)
