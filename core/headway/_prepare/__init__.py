@@ -173,6 +173,7 @@ def _other_beginning(options: RunOptions, parts: Parts, initial: Artifact) -> tu
     head = _first_head(parts)
     held, wanted = (type(a.value).__name__ for a in (head.artifact, initial))
     if held != wanted:
+        parts.ledger.close()
         remedy = (
             f"The state that is kept there is a {held}, and this run's is a {wanted}: "
             "give the strategy that it was made with, or another repository."

@@ -420,6 +420,7 @@ def test_a_folder_that_is_no_repository_is_refused_and_stays(tmp_path, strategy)
         evolve(TASKS, is_right, repo_path=tmp_path, strategy=strategy, **RULES)
 
     assert "repo_path" == caught.value.option
+    assert (strategy is None) == ("FileTree.load(folder, as_folder=True)" in caught.value.remedy)
     assert ["a.md"] == [p.name for p in tmp_path.iterdir()]
 
 

@@ -23,6 +23,10 @@ _REMEDY = (
     "Only plain text files can be improved: give strategy=FileTree.load(folder, ignore=[...]), which "
     "leaves out what it is told to."
 )
+_NO_GIT = (
+    "To improve the files of a folder without git, give strategy=FileTree.load(folder, as_folder=True) "
+    "and leave this out."
+)
 
 
 def committed(
@@ -47,7 +51,8 @@ def committed(
     try:
         repository = open_repository(path, "headway")
     except OptionError as error:
-        raise OptionError(_OPTION, error.value, error.remedy) from error
+        remedy = f"{error.remedy} {_NO_GIT}"
+        raise OptionError(_OPTION, error.value, remedy) from error
     try:
         return None if repository.is_ours else _texts(repository, str(path), leave_out)
     except DamagedError as error:
