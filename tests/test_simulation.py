@@ -6,6 +6,7 @@ import planted
 import pytest
 
 from headway.testing import Schedule, run_schedule
+from headway.testing._schedules import check_crash, check_replay
 from headway.testing.simulate import Findings, main, merge, try_seeds
 
 
@@ -16,6 +17,16 @@ def test_schedules(part):
 
     assert () == found.failures
     assert found.events >= 100 * 200
+
+
+def test_steps_that_were_about_to_speak():
+    """Racing steps go on after a crash in the order in which they would have spoken without it."""
+    schedule = Schedule.draw(50196)
+    outcome = run_schedule(schedule)
+
+    assert schedule.max_steps > 1
+    for crash in range(120, 150):
+        check_crash(check_replay(schedule, outcome, crash), outcome, crash)
 
 
 def test_equal_seeds():

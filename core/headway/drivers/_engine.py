@@ -143,17 +143,17 @@ class Engine:
             self.stopped_at = self.events
         self.events += 1
 
-    def feed(self, event: Event, now: Callable[[], float] | None = None) -> list[Work]:
+    def feed(self, *events: Event, now: Callable[[], float] | None = None) -> list[Work]:
         """
-        Hand the machine one event, go on with the open step, and return the work that is left.
+        Hand the machine events, go on with the open steps, and return the work that is left.
 
         Args:
-            event: What happened.
+            events: What happened, in this order; what steps say to it comes after all of them.
             now: The clock that a step's requests are dated by; by default it stands still.
         """
         work: list[Work] = []
-        clock = now or (lambda: event.now)
-        todo: deque[Event] = deque([event])
+        todo: deque[Event] = deque(events)
+        clock = now or (lambda: events[0].now)
         while todo:
             for instruction in self.handle(todo.popleft()):
                 if isinstance(instruction, Run | Cancel | Abandon):

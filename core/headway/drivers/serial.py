@@ -107,7 +107,7 @@ def run_serial(
                 waker.wait(wake_at - now())
                 events.append(Tick(now()))
             while events:
-                for failed in _enqueue(queue, engine.feed(events.popleft(), now), now):
+                for failed in _enqueue(queue, engine.feed(events.popleft(), now=now), now):
                     events.append(failed)
 
 
