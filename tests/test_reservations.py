@@ -634,6 +634,23 @@ def test_an_open_batch_ends_with_the_data():
     assert () == gate.gather(GateView(head=0))
 
 
+def test_an_open_batch_does_not_end_beside_a_group_that_got_too_old():
+    """
+    Somebody else has moved the head: what is lost must go first.
+    """
+    gate, view = gate_of(3, max_staleness=1, early=True), GateView(head=5, draining=True)
+    reserve(gate, 0, 2)
+    gate.complete(0)
+    takes(gate, 0)
+    gate.batch()
+    gate.complete(1)
+
+    assert gate.gather(view) is None
+    for group in gate.lost(5):
+        gate.drop(group)
+    assert () == gate.gather(view)
+
+
 def test_a_whole_batch_needs_no_gathering():
     """
     It is complete from the start.
