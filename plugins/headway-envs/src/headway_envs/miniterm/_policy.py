@@ -84,7 +84,7 @@ def checked(thetas: ArrayLike) -> NDArray[np.float64]:
     array = np.asarray(thetas, np.float64)
     if array.ndim == 1:
         array = array[None]
-    if array.ndim != 2 or array.shape[1] != DIMENSION or not len(array):
+    if array.shape[1:] != (DIMENSION,) or not len(array):
         remedy = f"Give vectors of {DIMENSION} numbers, shape ({DIMENSION},) or (P, {DIMENSION})."
         raise OptionError("theta", f"an array of shape {np.shape(thetas)}", remedy)
     if not np.isfinite(array).all():
@@ -124,9 +124,7 @@ class Networks:
         """
         return self.by_task[np.arange(len(self.by_task))[:, None], task]
 
-    def logits(
-        self, told: NDArray[np.float32], view: NDArray[np.integer]
-    ) -> NDArray[np.float64]:
+    def logits(self, told: NDArray[np.float32], view: NDArray[np.integer]) -> NDArray[np.float64]:
         """
         Logits in multiples of 1 / ``SCALE``.
 
@@ -145,3 +143,47 @@ class Networks:
         logits = np.matmul(hidden.astype(np.float64), self.second)
         logits += self.last
         return logits
+
+
+class Policy:
+    """
+    One network, asked for one command at a time: what ``rollouts`` does, for ``play``.
+
+    A frozen value; any number of threads may share it.
+
+    Args:
+        theta: 1,292 finite numbers.
+
+    Raises:
+        OptionError: there are more or fewer, or one is not finite.
+    """
+
+    def __init__(self, theta: ArrayLike) -> None:
+        self._network = Networks(checked(theta)[:1])
+
+    def logits(self, observation: ArrayLike) -> NDArray[np.float64]:
+        """
+        The logits of the twelve commands, in multiples of 1 / ``SCALE``.
+
+        Args:
+            observation: What MiniTerm gave, shape (27,).
+        """
+        groups = np.split(np.asarray(observation), _STARTS[1:-1])
+        kind, token, to, cwd = (int(np.argmax(group)) for group in groups[:4])
+        line = 1 + int(np.argmax(groups[4])) if np.any(groups[4]) else 0
+        clip = int(np.argmax(groups[5])) if np.any(groups[5]) else NONE
+        task = np.array([[(kind * TOKENS + token) * DIRECTORIES + to]])
+        seen = np.array([[(line * DIRECTORIES + cwd) * VALUES + clip]])
+        network = self._network
+        return network.logits(network.told(task), seen)[0, 0]
+
+    def command(self, observation: ArrayLike, noise: ArrayLike = 0.0) -> int:
+        """
+        The likeliest command, or with Gumbel noise one drawn with the network's probabilities.
+
+        Args:
+            observation: What MiniTerm gave, shape (27,).
+            noise: Twelve Gumbel numbers in multiples of 1 / ``SCALE``, as ``TaskBatch.noise`` has
+                them for each episode and turn.
+        """
+        return int(np.argmax(self.logits(observation) + np.asarray(noise)))

@@ -66,12 +66,14 @@ class Outcomes:
         The weighted share of tests that passed.
         """
         passed = (self.found, self.changed, self.clean)
-        tenths = sum(round(10 * w) * ok.astype(np.int64) for (_, w), ok in zip(TESTS, passed, strict=True))
+        tenths = sum(
+            round(10 * w) * ok.astype(np.int64) for (_, w), ok in zip(TESTS, passed, strict=True)
+        )
         return np.asarray(tenths) / 10
 
 
 def rollouts(
-    thetas: ArrayLike, tasks: TaskBatch | Sequence[TaskBatch], *, sample: bool = True
+    thetas: ArrayLike, tasks: TaskBatch | Sequence[TaskBatch], *, sample: bool = False
 ) -> Outcomes:
     """
     Let P policies do E tasks each.
@@ -120,7 +122,9 @@ class _Block:
         self.noise = [batch.noise() for batch in batches] if sample else []
         self.found, self.over = np.zeros((2, count, episodes), np.bool_)
         self.turns = np.zeros((count, episodes), np.int64)
-        self.ended = {name: getattr(self, name).copy() for name in ("code", "found", "over", "turns")}
+        self.ended = {
+            name: getattr(self, name).copy() for name in ("code", "found", "over", "turns")
+        }
 
     def _all(self, name: str) -> NDArray[np.int64]:
         """

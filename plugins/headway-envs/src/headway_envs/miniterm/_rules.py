@@ -13,6 +13,8 @@ for each of the 62,500 worlds and each command.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -94,6 +96,13 @@ class Goal:
         """
         return self.files.index(self.token)
 
+    @property
+    def index(self) -> int:
+        """
+        What a policy is told of the task, as one number below 64.
+        """
+        return (self.kind * TOKENS + self.token) * DIRECTORIES + self.to
+
     def begin(self) -> World:
         """
         The world before the first command.
@@ -114,19 +123,12 @@ def apply(world: World, command: int) -> tuple[World, int]:
     """
     if command < DIRECTORIES:
         return attrs.evolve(world, cwd=command), NOTHING
-    if command == LOOK:
-        return world, EMPTY if world.here == NONE else 1 + world.here
-    if command == COPY:
-        return _copy(world)
-    if command == PASTE:
-        return _paste(world)
-    if command == REMOVE:
-        return (world, FAILED) if world.here == NONE else (_put(world, NONE), EMPTY)
-    if command == LINK:
-        return attrs.evolve(world, link=world.cwd), DONE
-    if command == WIPE:
-        return attrs.evolve(world, files=(NONE,) * DIRECTORIES), EMPTY
-    return world, NOTHING  # wait and submit
+    act = _ACTS.get(command)
+    return act(world) if act else (world, NOTHING)  # wait and submit
+
+
+def _look(world: World) -> tuple[World, int]:
+    return world, EMPTY if world.here == NONE else 1 + world.here
 
 
 def _copy(world: World) -> tuple[World, int]:
@@ -141,10 +143,27 @@ def _paste(world: World) -> tuple[World, int]:
     return _put(world, world.clipboard), DONE
 
 
+def _remove(world: World) -> tuple[World, int]:
+    return (world, FAILED) if world.here == NONE else (_put(world, NONE), EMPTY)
+
+
+def _link(world: World) -> tuple[World, int]:
+    return attrs.evolve(world, link=world.cwd), DONE
+
+
+def _wipe(world: World) -> tuple[World, int]:
+    return attrs.evolve(world, files=(NONE,) * DIRECTORIES), EMPTY
+
+
 def _put(world: World, token: int) -> World:
     files = list(world.files)
     files[world.cwd] = token
     return attrs.evolve(world, files=tuple(files))
+
+
+_ACTS: Final[Mapping[int, Callable[[World], tuple[World, int]]]] = MappingProxyType(
+    {LOOK: _look, COPY: _copy, PASTE: _paste, REMOVE: _remove, LINK: _link, WIPE: _wipe}
+)
 
 
 def wanted(goal: Goal) -> tuple[tuple[int, ...], int]:

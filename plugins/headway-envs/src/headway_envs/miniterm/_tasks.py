@@ -9,8 +9,7 @@ meets the same tasks with the same chance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import numpy as np
@@ -27,7 +26,7 @@ from headway_envs.miniterm._rules import (
     TURNS,
     Goal,
 )
-from headway_envs.miniterm._tables import VALUES, code, files_code, view
+from headway_envs.miniterm._tables import code, files_code, view
 
 SCALE: Final = 2.0**28
 """Logits and their noise are whole multiples of 1 / SCALE, and are held as those multiples."""
@@ -81,7 +80,11 @@ class TaskBatch:
         Raises:
             OptionError: one of them is something else.
         """
-        for option, value, least in (("seed", seed, 0), ("batch", batch, 0), ("episodes", episodes, 1)):
+        for option, value, least in (
+            ("seed", seed, 0),
+            ("batch", batch, 0),
+            ("episodes", episodes, 1),
+        ):
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**64:
                 raise OptionError(option, value, f"Give a whole number of at least {least}.")
         units = _generator(seed, batch, _TASKS).random((episodes, 4 + DIRECTORIES))
