@@ -44,7 +44,15 @@ napoleon_use_ivar = True  # an "Attributes:" section beside the property would d
 
 # Names that no page of ours describes: the standard library and what the core is built on.  The
 # docs build without a network, so there are no inventories to look them up in.
-ELSEWHERE = {*sys.stdlib_module_names, *dir(__builtins__), "attrs", "pluggy", "rich", "structlog"}
+ELSEWHERE = {
+    *sys.stdlib_module_names,
+    *dir(__builtins__),
+    "attrs",
+    "numpy",
+    "pluggy",
+    "rich",
+    "structlog",
+}
 PRIVATE_MODULE = re.compile(r"(?:\._\w+)+(?=\.)")
 
 

@@ -1,76 +1,79 @@
-import argparse, time
+"""
+A plain evolution strategy on MiniTerm, without Headway: does the task teach, and how much?
+
+    python plugins/headway-envs/scripts/plain_es.py
+    python plugins/headway-envs/scripts/plain_es.py --lag 8
+
+Mirrored pairs, centred ranks, Adam.  With ``--lag K`` every gradient is K updates old: the pairs
+are drawn around theta as it was K updates ago, and the step is made from theta as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+
 import numpy as np
-from headway_envs.miniterm import TaskBatch, rollouts
+
+from headway_envs.miniterm import TaskBatch, rollouts, warm_start
+
+HELD_OUT = 2048
+"""Episodes of a batch that training never sees."""
 
 
-def ranks(values):
-    order = np.argsort(values.ravel(), kind="stable")
-    v = values.ravel()
-    _, inv, counts = np.unique(v, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    avg = ends - (counts + 1) / 2
-    return ((avg[inv]) / (v.size - 1) - 0.5).reshape(values.shape)
+def shaped(values: np.ndarray) -> np.ndarray:
+    """
+    Ranks from -0.5 to 0.5, equal for equal values; shape as given.
+    """
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts + 1) / 2
+    return (middle[where] / (values.size - 1) - 0.5).reshape(values.shape)
 
 
-def train(theta, seed, updates, pairs, sigma, rate, episodes, every=25, gauss=True):
-    theta = theta.astype(np.float64)
-    m = np.zeros_like(theta)
-    s = np.zeros_like(theta)
-    held = TaskBatch.draw(seed + 10**6, 0, 2048)
-    curve = []
-    fits = []
-    for t in range(updates):
-        if t % every == 0:
-            o = rollouts(theta, held, sample=SAMPLE)
-            curve.append(o.success.mean())
-            fits.append(o.fitness.mean())
-        eps = (
-            np.random.Generator(np.random.Philox(key=[seed, t]))
-            .standard_normal((pairs, theta.size), np.float32)
-            .astype(float)
+def trained(options: argparse.Namespace, seed: int) -> list[float]:
+    """
+    The held-out success at the start, after every 50 updates, and at the end.
+    """
+    thetas, curve = [warm_start()], []
+    mean, square = np.zeros((2, thetas[0].size))
+    held_out = TaskBatch.draw(seed, 2**32, HELD_OUT)
+    for update in range(options.updates + 1):
+        if update % 50 == 0 or update == options.updates:
+            curve.append(float(rollouts(thetas[-1], held_out).success.mean()))
+        base = thetas[max(0, len(thetas) - 1 - options.lag)]
+        rng = np.random.Generator(np.random.Philox(key=[seed, update]))
+        noise = rng.standard_normal((options.pairs, base.size), np.float32).astype(float)
+        tasks = TaskBatch.draw(seed, update, options.episodes)
+        around = base + options.sigma * np.concatenate([noise, -noise])
+        plus, minus = shaped(rollouts(around, tasks).fitness.mean(axis=1).reshape(2, -1))
+        slope = (plus - minus) @ noise / (2 * options.pairs)
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        size = options.rate * np.sqrt(1 - 0.999 ** (update + 1)) / (1 - 0.9 ** (update + 1))
+        thetas = [*thetas[-options.lag - 1 :], thetas[-1] + size * mean / (np.sqrt(square) + 1e-8)]
+    return curve
+
+
+def main() -> None:
+    """
+    Print one line a seed.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--lag", type=int, default=0, help="how old every gradient is, in updates")
+    parser.add_argument("--updates", type=int, default=300)
+    parser.add_argument("--pairs", type=int, default=64)
+    parser.add_argument("--episodes", type=int, default=64, help="of each half of a pair")
+    parser.add_argument("--sigma", type=float, default=0.05)
+    parser.add_argument("--rate", type=float, default=0.02)
+    options = parser.parse_args()
+    for seed in range(options.seeds):
+        begun = perf_counter()
+        curve = " ".join(f"{100 * success:5.1f}" for success in trained(options, seed))
+        print(
+            f"seed {seed}, lag {options.lag}: {curve} %   {perf_counter() - begun:.0f} s",
+            flush=True,
         )
-        f = rollouts(
-            np.concatenate([theta + sigma * eps, theta - sigma * eps]),
-            TaskBatch.draw(seed, 1 + t, episodes),
-            sample=SAMPLE,
-        ).fitness.mean(axis=1)
-        u = ranks(f.reshape(2, pairs))
-        g = (u[0] - u[1]) @ eps / (2 * pairs)
-        m = 0.9 * m + 0.1 * g
-        s = 0.999 * s + 0.001 * g * g
-        theta = theta + rate * np.sqrt(1 - 0.999 ** (t + 1)) / (1 - 0.9 ** (t + 1)) * m / (
-            np.sqrt(s) + 1e-8
-        )
-    o = rollouts(theta, held, sample=SAMPLE)
-    curve.append(o.success.mean())
-    fits.append(o.fitness.mean())
-    return curve, fits
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser()
-    p.add_argument("start")
-    p.add_argument("--sigma", type=float, default=0.05)
-    p.add_argument("--rate", type=float, default=0.02)
-    p.add_argument("--episodes", type=int, default=32)
-    p.add_argument("--updates", type=int, default=300)
-    p.add_argument("--seeds", type=int, default=2)
-    p.add_argument("--pairs", type=int, default=64)
-    p.add_argument("--argmax", action="store_true")
-    o = p.parse_args()
-    SAMPLE = not o.argmax
-    for seed in range(o.seeds):
-        t = time.time()
-        c, f = train(np.load(o.start), seed, o.updates, o.pairs, o.sigma, o.rate, o.episodes)
-        print(
-            o.start,
-            o.sigma,
-            o.rate,
-            o.episodes,
-            seed,
-            " ".join(f"{100 * x:.0f}" for x in c[::2]),
-            "fit",
-            " ".join(f"{100 * x:.0f}" for x in f[::2]),
-            f"{time.time() - t:.1f}s",
-            flush=True,
-        )
+    main()

@@ -16,11 +16,12 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import attrs
 
-from headway.errors import OptionError, UsageError
+from headway.errors import UsageError
+from headway_envs._checks import check_whole
 
 __all__ = ["Act", "Environment", "Episode", "Step", "play", "play_async"]
 
@@ -30,7 +31,7 @@ class Step(NamedTuple):
     What an action came to.
 
     Args:
-        observation: What is seen after it; a policy must be able to take it.
+        observation: What is seen after it, a JSON value; a vector is a list of numbers.
         reward: The reward of this step; the episode's is the sum.
         done: Whether the episode has ended with it.
         info: More about it, such as ``success``; JSON values under text keys.
@@ -58,7 +59,7 @@ class Environment(Protocol):
             rng: All chance of the episode.  The environment may keep it until the next ``reset``.
 
         Returns:
-            The first observation, or something to await that gives it.
+            The first observation, a JSON value, or something to await that gives it.
         """
         ...
 
@@ -160,10 +161,10 @@ def play(
         OptionError: ``turns`` is no whole number of at least 1.
     """
     _check_turns(turns)
-    notes = _Notes(_plain("reset", environment.reset(task, rng)))
+    notes = _Notes(plain("reset", environment.reset(task, rng)))
     while not notes.ends(turns):
-        action = _plain("act", act(notes.observations[-1], rng))
-        notes.add(action, _plain("step", environment.step(action)))
+        action = plain("act", act(notes.observations[-1], rng))
+        notes.add(action, plain("step", environment.step(action)))
     return notes.episode()
 
 
@@ -189,26 +190,34 @@ async def play_async(
         OptionError: ``turns`` is no whole number of at least 1.
     """
     _check_turns(turns)
-    notes = _Notes(await _awaited(environment.reset(task, rng)))
+    notes = _Notes(await awaited(environment.reset(task, rng)))
     while not notes.ends(turns):
-        action = await _awaited(act(notes.observations[-1], rng))
-        notes.add(action, await _awaited(environment.step(action)))
+        action = await awaited(act(notes.observations[-1], rng))
+        notes.add(action, await awaited(environment.step(action)))
     return notes.episode()
 
 
-def _check_turns(turns: object) -> None:
-    whole = isinstance(turns, int) and not isinstance(turns, bool)
-    if turns is not None and not (whole and cast("int", turns) >= 1):
-        raise OptionError("turns", turns, "Give a whole number of at least 1, or None.")
+def _check_turns(turns: int | None) -> None:
+    if turns is not None:
+        check_whole("turns", turns, 1)
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain(name: str, value: Any, remedy: str = "play the episode with play_async") -> Any:
+    """
+    A value that is not to be awaited.
+
+    Raises:
+        UsageError: it is; the coroutine is closed.
+    """
     if not inspect.isawaitable(value):
         return value
     if inspect.iscoroutine(value):
         value.close()
-    raise UsageError(f"{name} returned something to await: play the episode with play_async.")
+    raise UsageError(f"{name} returned something to await: {remedy}.")
 
 
-async def _awaited(value: Any) -> Any:
+async def awaited(value: Any) -> Any:
+    """
+    A value, or what comes of it if it is to be awaited.
+    """
     return await value if inspect.isawaitable(value) else value

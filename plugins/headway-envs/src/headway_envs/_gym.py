@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from headway.errors import OptionError, UsageError
+from headway_envs._checks import check_whole
 from headway_envs._environment import Step
 
 __all__ = ["Gym"]
@@ -23,10 +25,9 @@ _SEEDS = 2**31
 
 def _gymnasium() -> Any:
     try:
-        import gymnasium  # an extra, and it costs
+        return import_module("gymnasium")  # an extra, and it costs
     except ImportError as error:
         raise UsageError(f"Gym needs gymnasium, which is not installed. {REMEDY}") from error
-    return gymnasium
 
 
 class Gym:
@@ -89,26 +90,49 @@ class Gym:
         """
         Begin an episode; one number is drawn, whether the task has a seed or not.
 
+        Returns:
+            The first observation: a list of numbers, or one number.
+
         Raises:
             OptionError: the task's seed is no whole number from 0 up to 2**31.
         """
         drawn = rng.randrange(_SEEDS)
         seed = (task or {}).get("seed", drawn)
-        if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < _SEEDS:
-            raise OptionError("seed", seed, "Give a whole number from 0 up to 2**31.")
+        check_whole("seed", seed, 0, _SEEDS)
         observation, _ = self.inner.reset(seed=seed)
-        return observation
+        return plain(observation)
 
     def step(self, action: Any) -> Step:
         """
         Take one action; ``truncated`` in its info says whether a limit of turns ended the episode.
         """
         observation, reward, terminated, truncated, info = self.inner.step(action)
-        told = {**info, "truncated": bool(truncated)}
-        return Step(observation, float(reward), bool(terminated or truncated), told)
+        told = {**plain(info), "truncated": bool(truncated)}
+        return Step(plain(observation), float(reward), bool(terminated or truncated), told)
 
     def close(self) -> None:
         """
         Let go of what Gymnasium holds.
         """
         self.inner.close()
+
+
+def plain(value: Any) -> Any:
+    """
+    A JSON value of what Gymnasium gives: arrays and tuples become lists, numpy's numbers Python's.
+
+    What is none and can't be made one is told as text.
+
+    >>> plain({"place": (1, 2.5), "space": range(2)})
+    {'place': [1, 2.5], 'space': 'range(0, 2)'}
+    """
+    held: Any = value  # of any type still, where isinstance narrows the other
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in held.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in held]
+    if hasattr(value, "tolist"):  # an array, or one of numpy's numbers
+        return plain(held.tolist())
+    return str(held)

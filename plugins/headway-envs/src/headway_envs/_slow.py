@@ -14,14 +14,14 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import attrs
 
 from headway.durations import Law, parse_law
-from headway.errors import OptionError, UsageError
 from headway.keyed import keyed_unit
-from headway_envs._environment import Environment, Step
+from headway_envs._checks import check_whole
+from headway_envs._environment import Environment, Step, awaited, plain
 
 __all__ = ["Slow", "SlowAsync", "seconds_of"]
 
@@ -53,8 +53,7 @@ class _Waiting:
     _share: float = attrs.field(default=0.0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        if isinstance(self.turns, bool) or not isinstance(self.turns, int) or self.turns < 1:
-            raise OptionError("turns", self.turns, "Give a whole number of at least 1.")
+        check_whole("turns", self.turns, 1)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "environment":
@@ -85,23 +84,22 @@ class Slow(_Waiting):
     def reset(self, task: Any, rng: random.Random) -> Any:
         """
         Begin an episode of the inner one, and draw how long it takes.
+
+        Raises:
+            UsageError: the inner reset is a coroutine function.
         """
         self._share = seconds_of(self.law, rng) / self.turns
-        return self.environment.reset(task, rng)
+        return plain("reset", self.environment.reset(task, rng), "wrap it with SlowAsync")
 
     def step(self, action: Any) -> Step:
         """
         Wait for a turn's share, then take the action.
 
         Raises:
-            UsageError: the inner step is a coroutine.
+            UsageError: the inner step is a coroutine function.
         """
         self.sleep(self._share)
-        step = self.environment.step(action)
-        if isinstance(step, Awaitable):
-            cast("Any", step).close()
-            raise UsageError("the inner step is a coroutine: wrap it with SlowAsync.")
-        return step
+        return Step(*plain("step", self.environment.step(action), "wrap it with SlowAsync"))
 
 
 @attrs.define(eq=False)
@@ -129,13 +127,11 @@ class SlowAsync(_Waiting):
         Begin an episode of the inner one, and draw how long it takes.
         """
         self._share = seconds_of(self.law, rng) / self.turns
-        first = self.environment.reset(task, rng)
-        return await first if isinstance(first, Awaitable) else first
+        return await awaited(self.environment.reset(task, rng))
 
     async def step(self, action: Any) -> Step:
         """
         Wait for a turn's share, then take the action.
         """
         await self.sleep(self._share)
-        step = self.environment.step(action)
-        return await step if isinstance(step, Awaitable) else step
+        return Step(*await awaited(self.environment.step(action)))

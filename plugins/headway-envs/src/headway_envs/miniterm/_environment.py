@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 
 import attrs
-import numpy as np
-from numpy.typing import NDArray
 
 from headway.errors import OptionError, UsageError
 from headway_envs._environment import Step
-from headway_envs.miniterm._policy import ACTIONS, INPUTS, observations
+from headway_envs.miniterm._policy import ACTIONS, INPUTS, TASKS, TOLD, observations
 from headway_envs.miniterm._rules import (
     DIRECTORIES,
     KINDS,
@@ -31,7 +30,7 @@ from headway_envs.miniterm._rules import (
     fitness,
     tests,
 )
-from headway_envs.miniterm._tables import view
+from headway_envs.miniterm._tables import VIEWS, view
 
 REWARDS = ("tests", "success")
 """What an episode may be rewarded for."""
@@ -67,9 +66,7 @@ class MiniTerm:
         if self.reward not in REWARDS:
             raise OptionError("reward", self.reward, f"Give one of {', '.join(REWARDS)}.")
 
-    def reset(
-        self, task: Mapping[str, Any], rng: random.Random | None = None
-    ) -> NDArray[np.float32]:
+    def reset(self, task: Mapping[str, Any], rng: random.Random | None = None) -> list[float]:
         """
         Begin an episode; nothing in it is left to chance.
 
@@ -78,7 +75,7 @@ class MiniTerm:
             rng: Not used.
 
         Returns:
-            The first observation, shape (27,).
+            The first observation, 27 numbers.
 
         Raises:
             OptionError: it is no task.
@@ -87,7 +84,7 @@ class MiniTerm:
         self.goal = goal_of(task)
         self.world = self.goal.begin()
         self.turns, self._found, self._over = 0, False, False
-        return self._seen(NOTHING)
+        return self._seen(self.goal, NOTHING)
 
     def step(self, action: int) -> Step:
         """
@@ -114,7 +111,7 @@ class MiniTerm:
         self._over = action == SUBMIT or self.turns == TURNS
         info: dict[str, Any] = {"printed": PRINTS[printed]}
         reward = self._end(self.goal, action == SUBMIT, info) if self._over else 0.0
-        return Step(self._seen(printed), reward, self._over, info)
+        return Step(self._seen(self.goal, printed), reward, self._over, info)
 
     def _end(self, goal: Goal, submitted: bool, info: dict[str, Any]) -> float:
         passed = tests(goal, self.world, found=self._found, submitted=submitted)
@@ -122,9 +119,19 @@ class MiniTerm:
         info["success"] = all(passed)
         return fitness(passed) if self.reward == "tests" else float(all(passed))
 
-    def _seen(self, printed: int) -> NDArray[np.float32]:
-        assert self.goal is not None  # noqa: S101 - set by reset, for the type checker
-        return observations(self.goal.index, view(printed, self.world.cwd, self.world.clipboard))
+    def _seen(self, goal: Goal, printed: int) -> list[float]:
+        told, seen = _inputs()
+        code = int(view(printed, self.world.cwd, self.world.clipboard))
+        return [*told[goal.index], *seen[code]]
+
+
+@cache
+def _inputs() -> tuple[list[list[float]], list[list[float]]]:
+    """
+    The inputs that tell of the task, by task, and those that tell of the world, by view.
+    """
+    told = observations(range(TASKS), 0)[:, :TOLD]
+    return told.tolist(), observations(0, range(VIEWS))[:, TOLD:].tolist()
 
 
 def goal_of(task: Mapping[str, Any]) -> Goal:

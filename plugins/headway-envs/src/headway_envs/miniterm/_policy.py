@@ -27,6 +27,12 @@ HIDDEN: Final = 32
 GROUPS: Final = (len(KINDS), TOKENS, DIRECTORIES, DIRECTORIES, len(PRINTS) - 1, TOKENS)
 """Sizes of the one-hot groups: kind, token, to; directory, line printed, clipboard."""
 
+TOLD: Final = sum(GROUPS[:3])
+"""Inputs that tell of the task; they come first."""
+
+TASKS: Final = GROUPS[0] * GROUPS[1] * GROUPS[2]
+"""What a policy may be told of its task."""
+
 INPUTS: Final = sum(GROUPS)
 ACTIONS: Final = len(COMMANDS)
 DIMENSION: Final = (INPUTS + 1) * HIDDEN + (HIDDEN + 1) * ACTIONS
@@ -60,12 +66,13 @@ def observations(task: ArrayLike, view: ArrayLike) -> NDArray[np.float32]:
 
     Args:
         task: What it is told of its task, as ``TaskBatch.index``, shape (...).
-        view: What it sees of the world, shape (...).
+        view: What it sees of the world, a shape that can be broadcast with it.
 
     Returns:
         Shape (..., 27).
     """
-    ones = np.concatenate([BY_TASK[:, np.asarray(task)], BY_VIEW[:, np.asarray(view)]])
+    tasks, views = np.broadcast_arrays(task, view)
+    ones = np.concatenate([BY_TASK[:, tasks], BY_VIEW[:, views]])
     seen = np.zeros((*ones.shape[1:], INPUTS + 1), np.float32)
     np.put_along_axis(seen, np.moveaxis(ones, 0, -1), 1, axis=-1)
     return seen[..., :INPUTS]
@@ -122,7 +129,8 @@ class Networks:
         """
         The share of tasks in the hidden layer, shape (P, E, 32) for indices of shape (P, E).
         """
-        return self.by_task[np.arange(len(self.by_task))[:, None], task]
+        rows: NDArray[np.float32] = self.by_task[np.arange(len(self.by_task))[:, None], task]
+        return rows
 
     def logits(self, told: NDArray[np.float32], view: NDArray[np.integer]) -> NDArray[np.float64]:
         """
@@ -135,12 +143,12 @@ class Networks:
         Returns:
             Whole numbers, shape (P, E, 12).
         """
-        hidden = self.by_view.take(view + self.offsets, axis=0)
+        hidden: NDArray[np.float32] = self.by_view.take(view + self.offsets, axis=0)
         hidden += told
         np.tanh(hidden, out=hidden)
         hidden *= np.float32(_UNITS)
         np.rint(hidden, out=hidden)
-        logits = np.matmul(hidden.astype(np.float64), self.second)
+        logits: NDArray[np.float64] = np.matmul(hidden.astype(np.float64), self.second)
         logits += self.last
         return logits
 
@@ -175,7 +183,8 @@ class Policy:
         task = np.array([[(kind * TOKENS + token) * DIRECTORIES + to]])
         seen = np.array([[(line * DIRECTORIES + cwd) * VALUES + clip]])
         network = self._network
-        return network.logits(network.told(task), seen)[0, 0]
+        row: NDArray[np.float64] = network.logits(network.told(task), seen)[0, 0]
+        return row
 
     def command(self, observation: ArrayLike, noise: ArrayLike = 0.0) -> int:
         """

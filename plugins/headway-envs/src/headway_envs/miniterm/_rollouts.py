@@ -8,7 +8,7 @@ reads another one's row.  Rows of episodes that have ended are dropped now and t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -104,6 +104,9 @@ def rollouts(
     return Outcomes(**{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
 
 
+_Ints: TypeAlias = NDArray[np.int64]
+
+
 class _Block:
     """
     A few policies' episodes while they run; ``columns`` are the episodes whose rows are kept.
@@ -114,19 +117,20 @@ class _Block:
     ) -> None:
         count, episodes = len(thetas), len(batches[0])
         self.networks, self.batches = Networks(thetas), batches
-        self.columns = np.tile(np.arange(episodes), (count, 1))
-        self.code = self._all("codes")
-        self.view = self._all("views").astype(np.uint8)
-        self.shown = (_VIEWS_A_LINE * (1 + self._all("token"))).astype(np.uint8)
+        self.columns: _Ints = np.tile(np.arange(episodes), (count, 1))
+        self.code: _Ints = self._all("codes")
+        self.view: NDArray[np.uint8] = self._all("views").astype(np.uint8)
+        self.shown: NDArray[np.uint8] = (_VIEWS_A_LINE * (1 + self._all("token"))).astype(np.uint8)
         self.told = self.networks.told(self._all("index"))
         self.noise = [batch.noise() for batch in batches] if sample else []
-        self.found, self.over = np.zeros((2, count, episodes), np.bool_)
-        self.turns = np.zeros((count, episodes), np.int64)
+        self.found: NDArray[np.bool_] = np.zeros((count, episodes), np.bool_)
+        self.over: NDArray[np.bool_] = self.found.copy()
+        self.turns: _Ints = np.zeros((count, episodes), np.int64)
         self.ended = {
             name: getattr(self, name).copy() for name in ("code", "found", "over", "turns")
         }
 
-    def _all(self, name: str) -> NDArray[np.int64]:
+    def _all(self, name: str) -> _Ints:
         """
         A field of all batches, a row for each theta.
         """
@@ -158,8 +162,8 @@ class _Block:
         command = logits.argmax(axis=2)
         command[self.over] = SUBMIT
         at = self.code * len(COMMANDS) + command
-        self.code = tables().code.take(at).astype(np.int64)
-        self.view = tables().view.take(at)
+        self.code = tables().code[at].astype(np.int64)
+        self.view = tables().view[at]
         self.found |= (self.view - self.shown) < _VIEWS_A_LINE  # unsigned: wraps below
         self.turns += ~self.over
         self.over |= command == SUBMIT

@@ -9,10 +9,10 @@ once a process, when they are first asked for, in a tenth of a second and with 2
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headway_envs.miniterm._rules import (
     COMMANDS,
@@ -62,7 +62,8 @@ def files_code(files: NDArray[np.integer]) -> NDArray[np.int64]:
     """
     The number of all files; the last axis is the directory.
     """
-    return np.asarray(files, np.int64) @ PLACES
+    number: NDArray[np.int64] = (files * PLACES).sum(axis=-1, dtype=np.int64)
+    return number
 
 
 def code_of(world: World) -> int:
@@ -76,28 +77,30 @@ def code_of(world: World) -> int:
     return int(code(files, world.cwd, world.clipboard, world.link))
 
 
-def code(files: object, cwd: object, clipboard: object, link: object) -> NDArray[np.int64]:
+def code(
+    files: ArrayLike, cwd: ArrayLike, clipboard: ArrayLike, link: ArrayLike
+) -> NDArray[np.int64]:
     """
     The codes of worlds, from the numbers of all files and the rest; arrays of one shape.
     """
-    first = np.asarray(files, np.int64) * DIRECTORIES + np.asarray(cwd)
-    return (first * VALUES + np.asarray(clipboard)) * LINKS + np.asarray(link)
+    files, cwd, clipboard, link = (np.asarray(n, np.int64) for n in (files, cwd, clipboard, link))
+    return ((files * DIRECTORIES + cwd) * VALUES + clipboard) * LINKS + link
 
 
-def view(printed: object, cwd: object, clipboard: object) -> NDArray[np.int64]:
+def view(printed: ArrayLike, cwd: ArrayLike, clipboard: ArrayLike) -> NDArray[np.int64]:
     """
     The views of worlds with the line that was printed last; arrays of one shape.
     """
-    first = np.asarray(printed, np.int64) * DIRECTORIES + np.asarray(cwd)
-    return first * VALUES + np.asarray(clipboard)
+    printed, cwd, clipboard = (np.asarray(n, np.int64) for n in (printed, cwd, clipboard))
+    return (printed * DIRECTORIES + cwd) * VALUES + clipboard
 
 
 def files_and_link(codes: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """
     The number of all files and the link of worlds, by code.
     """
-    codes = np.asarray(codes, np.int64)
-    return codes // (DIRECTORIES * VALUES * LINKS), codes % LINKS
+    whole = codes.astype(np.int64)
+    return whole // (DIRECTORIES * VALUES * LINKS), whole % LINKS
 
 
 @cache
@@ -115,7 +118,7 @@ def tables() -> Tables:
     return Tables(codes.ravel(), views.ravel())
 
 
-_Ints = NDArray[np.int64]
+_Ints: TypeAlias = NDArray[np.int64]
 
 
 def _all_worlds() -> tuple[_Ints, _Ints, _Ints, _Ints]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headway.contracts import Json
-from headway.errors import OptionError
+from headway_envs._checks import check_whole
 from headway_envs.miniterm._rules import (
     COMMANDS,
     DIRECTORIES,
@@ -38,6 +38,10 @@ _TASKS, _NOISE = 0x7A, 0x6E
 def _generator(seed: int, batch: int, purpose: int) -> np.random.Generator:
     key = np.array([seed, batch], np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, purpose]))
+
+
+def _none_yet() -> list[NDArray[np.float64]]:
+    return []
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -65,7 +69,7 @@ class TaskBatch:
     to: NDArray[np.int64]
     files: NDArray[np.int64]
     start: NDArray[np.int64]
-    _noise: list[NDArray[np.float64]] = attrs.field(init=False, factory=list, repr=False)
+    _noise: list[NDArray[np.float64]] = attrs.field(init=False, factory=_none_yet, repr=False)
 
     @classmethod
     def draw(cls, seed: int, batch: int, episodes: int) -> TaskBatch:
@@ -80,13 +84,9 @@ class TaskBatch:
         Raises:
             OptionError: one of them is something else.
         """
-        for option, value, least in (
-            ("seed", seed, 0),
-            ("batch", batch, 0),
-            ("episodes", episodes, 1),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**64:
-                raise OptionError(option, value, f"Give a whole number of at least {least}.")
+        check_whole("seed", seed, 0, 2**64)
+        check_whole("batch", batch, 0, 2**64)
+        check_whole("episodes", episodes, 1)
         units = _generator(seed, batch, _TASKS).random((episodes, 4 + DIRECTORIES))
         files = np.argsort(units[:, 4:], axis=1, kind="stable")
         token = _choice(units[:, 1], TOKENS)
@@ -170,8 +170,9 @@ class TaskBatch:
         _, remove, copy, move = (self.kind == number for number in range(len(KINDS)))
         places = np.arange(DIRECTORIES)
         at_source = (self.files == self.token[:, None]) & (remove | move)[:, None]
-        at_to = (places == self.to[:, None]) & (copy | move)[:, None]
-        return (at_source | at_to).astype(np.bool_)
+        at_to: NDArray[np.bool_] = (places == self.to[:, None]) & (copy | move)[:, None]
+        at_to |= at_source
+        return at_to
 
 
 def _choice(units: NDArray[np.float64], count: int) -> NDArray[np.int64]:
