@@ -4,6 +4,7 @@ MiniTerm as an environment, one episode at a time; it runs the rules themselves,
 
 from __future__ import annotations
 
+import operator
 import random
 from collections.abc import Mapping
 from functools import cache
@@ -103,14 +104,13 @@ class MiniTerm:
         """
         if self.goal is None or self._over:
             raise UsageError("the episode has ended: begin another one with reset.")
-        if isinstance(action, bool) or not 0 <= action < ACTIONS or action != int(action):
-            raise OptionError("action", action, f"Give a whole number from 0 to {ACTIONS - 1}.")
-        self.world, printed = apply(self.world, int(action))
-        self._found |= action == LOOK and printed == 1 + self.goal.token
+        command = _command(action)
+        self.world, printed = apply(self.world, command)
+        self._found |= command == LOOK and printed == 1 + self.goal.token
         self.turns += 1
-        self._over = action == SUBMIT or self.turns == TURNS
+        self._over = command == SUBMIT or self.turns == TURNS
         info: dict[str, Any] = {"printed": PRINTS[printed]}
-        reward = self._end(self.goal, action == SUBMIT, info) if self._over else 0.0
+        reward = self._end(self.goal, command == SUBMIT, info) if self._over else 0.0
         return Step(self._seen(self.goal, printed), reward, self._over, info)
 
     def _end(self, goal: Goal, submitted: bool, info: dict[str, Any]) -> float:
@@ -123,6 +123,16 @@ class MiniTerm:
         told, seen = _inputs()
         code = int(view(printed, self.world.cwd, self.world.clipboard))
         return [*told[goal.index], *seen[code]]
+
+
+def _command(action: Any) -> int:
+    try:
+        command = -1 if isinstance(action, bool) else operator.index(action)
+    except TypeError:
+        command = -1
+    if not 0 <= command < ACTIONS:
+        raise OptionError("action", action, f"Give a whole number from 0 to {ACTIONS - 1}.")
+    return command
 
 
 @cache
@@ -147,8 +157,9 @@ def goal_of(task: Mapping[str, Any]) -> Goal:
         raise OptionError("task", task, "Give one that TaskBatch.task has made.") from error
     fits = (
         kind in KINDS
-        and sorted(files) == list(range(TOKENS))
-        and all(place in range(DIRECTORIES) for place in (token, to, start))
+        and isinstance(files, list | tuple)
+        and sorted(map(str, files)) == list(map(str, range(TOKENS)))
+        and all(type(n) is int and 0 <= n < DIRECTORIES for n in (token, to, start))
         and files[to] != token
     )
     if not fits:

@@ -167,7 +167,11 @@ class Policy:
     """
 
     def __init__(self, theta: ArrayLike) -> None:
-        self._network = Networks(checked(theta)[:1])
+        thetas = checked(theta)
+        if len(thetas) > 1:
+            remedy = f"Give one vector of {DIMENSION} numbers."
+            raise OptionError("theta", f"an array of shape {thetas.shape}", remedy)
+        self._network = Networks(thetas)
 
     def logits(self, observation: ArrayLike) -> NDArray[np.float64]:
         """

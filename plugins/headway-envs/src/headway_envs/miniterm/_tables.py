@@ -71,7 +71,7 @@ def code_of(world: World) -> int:
     The code of one world.
 
     >>> code_of(World(files=(3, 1, 0, 2), cwd=2))
-    25724
+    25874
     """
     files = sum(token * VALUES**place for place, token in enumerate(world.files))
     return int(code(files, world.cwd, world.clipboard, world.link))
