@@ -180,6 +180,7 @@ SCRIPTS = {
     "discovery": "--distributions 50 --plugins 3",
     "endings": "--parts hung --places reverify --drivers threads",
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
+    "episodes": "--seconds 0.02",
     "router": "--policies guarded --latencies 0 --peers none",
     "reservations": "--groups 10000",
 }

@@ -152,16 +152,15 @@ def goal_of(task: Mapping[str, Any]) -> Goal:
         OptionError: one is missing, or is none that a task may have.
     """
     try:
-        kind, token, to, files, start = (task[n] for n in ("kind", "token", "to", "files", "start"))
-    except (KeyError, TypeError) as error:
-        raise OptionError("task", task, "Give one that TaskBatch.task has made.") from error
-    fits = (
-        kind in KINDS
-        and isinstance(files, list | tuple)
-        and sorted(map(str, files)) == list(map(str, range(TOKENS)))
-        and all(type(n) is int and 0 <= n < DIRECTORIES for n in (token, to, start))
-        and files[to] != token
-    )
-    if not fits:
+        kind, numbers = task["kind"], [*task["files"], task["token"], task["to"], task["start"]]
+    except (KeyError, TypeError):
+        kind, numbers = "", []
+    *files, token, to, start = numbers if _are_places(numbers) else [0] * (DIRECTORIES + 3)
+    if kind not in KINDS or sorted(files) != list(range(TOKENS)) or files[to] == token:
         raise OptionError("task", task, "Give one that TaskBatch.task has made.")
     return Goal(kind=KINDS.index(kind), token=token, to=to, files=tuple(files), start=start)
+
+
+def _are_places(numbers: list[Any]) -> bool:
+    whole = all(type(number) is int and 0 <= number < DIRECTORIES for number in numbers)
+    return whole and len(numbers) == DIRECTORIES + 3

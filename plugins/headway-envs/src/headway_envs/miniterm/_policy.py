@@ -114,13 +114,16 @@ class Networks:
         thetas = np.clip(thetas, -LARGEST, LARGEST)
         count, ends = len(thetas), np.cumsum((INPUTS * HIDDEN, HIDDEN, HIDDEN * ACTIONS))
         first, bias, second, last = np.split(thetas, ends, axis=1)
-        rows = np.zeros((count, INPUTS + 1, HIDDEN), np.float32)
-        rows[:, :INPUTS] = first.reshape(count, INPUTS, HIDDEN)
-        kind, token, to = BY_TASK
-        cwd, line, clip = BY_VIEW
-        by_task = bias.astype(np.float32)[:, None] + rows[:, kind]
-        self.by_task = by_task + rows[:, token] + rows[:, to]
-        self.by_view = (rows[:, cwd] + rows[:, line] + rows[:, clip]).reshape(-1, HIDDEN)
+        # One axis for each group of inputs; no line and an empty clipboard add nothing.
+        groups = np.split(first.astype(np.float32).reshape(count, INPUTS, HIDDEN), _STARTS[1:-1], 1)
+        kind, token, to, cwd, line, clip = groups
+        nothing = np.zeros((count, 1, HIDDEN), np.float32)
+        by_kind = bias.astype(np.float32)[:, None] + kind
+        by_token = by_kind[:, :, None] + token[:, None]
+        self.by_task = (by_token[:, :, :, None] + to[:, None, None]).reshape(count, TASKS, HIDDEN)
+        by_line = np.concatenate([nothing, line], axis=1)[:, :, None] + cwd[:, None]
+        by_clip = np.concatenate([clip, nothing], axis=1)
+        self.by_view = (by_line[:, :, :, None] + by_clip[:, None, None]).reshape(-1, HIDDEN)
         self.second = np.rint(second.reshape(count, HIDDEN, ACTIONS) * _WEIGHTS)
         self.last = np.rint(last * SCALE)[:, None]
         self.offsets = np.arange(count)[:, None] * VIEWS

@@ -32,7 +32,7 @@ _ROWS: Final = 4096
 
 _VIEWS_A_LINE: Final = VIEWS // len(PRINTS)
 
-_KEEP: Final = 0.8
+_KEEP: Final = 0.65
 """Rows are dropped when no theta has more than this share of them running."""
 
 
@@ -176,7 +176,7 @@ class _Block:
         kept = np.argsort(self.over, axis=1, kind="stable")[:, :running]
         for name in ("columns", "code", "view", "shown", "found", "over", "turns"):
             setattr(self, name, np.take_along_axis(getattr(self, name), kept, axis=1))
-        self.told = np.take_along_axis(self.told, kept[..., None], axis=1)
+        self.told = self.told[np.arange(len(kept))[:, None], kept]
 
     def write_back(self) -> None:
         """
