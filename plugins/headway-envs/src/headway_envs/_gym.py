@@ -91,7 +91,7 @@ class Gym:
         Begin an episode; one number is drawn, whether the task has a seed or not.
 
         Returns:
-            The first observation: a list of numbers, or one number.
+            The first observation, as a list of numbers or as one number.
 
         Raises:
             OptionError: the task's seed is no whole number from 0 up to 2**31.
