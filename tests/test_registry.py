@@ -317,7 +317,7 @@ def test_every_remedy_names_what_the_folder_offers(folder, monkeypatch):
     project = tomllib.loads((ROOT / "plugins" / folder / "pyproject.toml").read_text())
     monkeypatch.syspath_prepend(str(ROOT / "plugins" / folder / "src"))
     registry = Registry()
-    for module in project["project"]["entry-points"]["headway"].values():
+    for module in project["project"].get("entry-points", {}).get("headway", {}).values():
         registry.register(importlib.import_module(module), distribution=folder)
     offered = {
         (row.kind, row.name)
