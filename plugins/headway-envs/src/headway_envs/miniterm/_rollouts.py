@@ -33,7 +33,10 @@ _ROWS: Final = 4096
 _VIEWS_A_LINE: Final = VIEWS // len(PRINTS)
 
 _KEEP: Final = 0.65
-"""Rows are dropped when no theta has more than this share of them running."""
+"""Rows are dropped when no theta has more than this share of them running, ..."""
+
+_WORTH: Final = 128
+"""... and when at least so many go at once: to drop them costs as well."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -117,6 +120,7 @@ class _Block:
     ) -> None:
         count, episodes = len(thetas), len(batches[0])
         self.networks, self.batches = Networks(thetas), batches
+        self.rows: _Ints = np.arange(count)[:, None]
         self.columns: _Ints = np.tile(np.arange(episodes), (count, 1))
         self.code: _Ints = self._all("codes")
         self.view: NDArray[np.uint8] = self._all("views").astype(np.uint8)
@@ -143,10 +147,11 @@ class _Block:
         """
         for turn in range(TURNS):
             self.step(turn)
-            running = self.columns.shape[1] - int(self.over.sum(axis=1).min())
+            count, width = self.columns.shape
+            running = width - int(self.over.sum(axis=1).min())
             if running == 0:
                 break
-            if running <= _KEEP * self.columns.shape[1]:
+            if running <= _KEEP * width and count * (width - running) >= _WORTH:
                 self.drop(running)
         self.write_back()
         return self.tested()
@@ -174,16 +179,15 @@ class _Block:
         """
         self.write_back()
         kept = np.argsort(self.over, axis=1, kind="stable")[:, :running]
-        for name in ("columns", "code", "view", "shown", "found", "over", "turns"):
-            setattr(self, name, np.take_along_axis(getattr(self, name), kept, axis=1))
-        self.told = self.told[np.arange(len(kept))[:, None], kept]
+        for name in ("columns", "code", "view", "shown", "told", "found", "over", "turns"):
+            setattr(self, name, getattr(self, name)[self.rows, kept])
 
     def write_back(self) -> None:
         """
         Note how the episodes stand whose rows are kept.
         """
         for name, array in self.ended.items():
-            np.put_along_axis(array, self.columns, getattr(self, name), axis=1)
+            array[self.rows, self.columns] = getattr(self, name)
 
     def tested(self) -> Outcomes:
         """
