@@ -5,12 +5,13 @@ MiniTerm as an environment, one episode at a time.
 from __future__ import annotations
 
 import json
+import pickle
 import random
 
 import pytest
 
 from headway.errors import OptionError, UsageError
-from headway_envs import play
+from headway_envs import Slow, play
 from headway_envs.miniterm import COMMANDS, PRINTS, MiniTerm, TaskBatch
 from headway_envs.miniterm._rules import apply, fitness
 from headway_envs.miniterm._rules import tests as run_tests
@@ -209,3 +210,17 @@ def test_what_is_no_task_at_all_is_refused(task):
 def test_another_reward_is_refused():
     with pytest.raises(OptionError, match=r"^reward='speed': Give one of tests, success\."):
         MiniTerm(reward="speed")
+
+
+def test_it_may_travel_to_another_process():
+    """
+    Fresh, in the middle of an episode, and slow.
+    """
+    world = MiniTerm()
+    fresh = pickle.loads(pickle.dumps(world))
+    world.reset(TASK)
+    world.step(COMMANDS.index("cd 1"))
+    halfway = pickle.loads(pickle.dumps(Slow(world, "none")))
+
+    assert MiniTerm().reset(TASK) == fresh.reset(TASK)
+    assert world.step(COMMANDS.index("look")) == halfway.step(COMMANDS.index("look"))

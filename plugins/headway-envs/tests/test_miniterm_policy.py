@@ -5,6 +5,7 @@ MiniTerm's policy network: its layout, its arithmetic, and what it refuses.
 from __future__ import annotations
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -185,3 +186,14 @@ def test_the_warm_start_is_what_its_docstring_says():
     assert (DIMENSION,) == theta.shape
     assert np.array_equal(theta.astype(np.float32), theta)
     assert 0.22 < got.success.mean() < 0.30
+
+
+def test_what_workers_are_sent_may_travel():
+    """
+    A policy and a batch give the same in another process.
+    """
+    policy, batch = pickle.loads(pickle.dumps((Policy(thetas(1)[0]), TASKS)))
+    seen = MiniTerm().reset(TASKS.task(0))
+
+    assert np.array_equal(Policy(thetas(1)[0]).logits(seen), policy.logits(seen))
+    assert np.array_equal(TASKS.noise(), batch.noise())

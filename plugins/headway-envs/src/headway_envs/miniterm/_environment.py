@@ -19,6 +19,7 @@ from headway_envs.miniterm._rules import (
     DIRECTORIES,
     KINDS,
     LOOK,
+    NONE,
     NOTHING,
     PRINTS,
     SUBMIT,
@@ -58,7 +59,7 @@ class MiniTerm:
 
     reward: str = "tests"
     goal: Goal | None = attrs.field(default=None, init=False)
-    world: World = attrs.field(init=False, repr=False)
+    world: World = attrs.field(default=World(files=(NONE,) * DIRECTORIES, cwd=0), init=False)
     turns: int = attrs.field(default=0, init=False)
     _found: bool = attrs.field(default=False, init=False)
     _over: bool = attrs.field(default=True, init=False)
