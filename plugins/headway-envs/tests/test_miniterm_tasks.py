@@ -14,6 +14,7 @@ from headway.errors import OptionError
 from headway_envs.miniterm import KINDS, SCALE, TaskBatch
 from headway_envs.miniterm._rules import wanted
 from headway_envs.miniterm._tables import code_of
+from headway_envs.miniterm._tasks import _NOISE, _TASKS, _generator
 
 BATCH = TaskBatch.draw(11, 4, 400)
 
@@ -137,3 +138,12 @@ def test_a_key_that_is_none_is_refused(option, key):
 
 def test_the_largest_key_can_be_drawn():
     assert 1 == len(TaskBatch.draw(2**64 - 1, 2**64 - 1, 1))
+
+
+def test_tasks_and_noise_are_drawn_from_streams_of_their_own():
+    """
+    Neither tells anything about the other.
+    """
+    first = [_generator(1, 2, purpose).random(1_000) for purpose in (_TASKS, _NOISE)]
+
+    assert abs(float(np.corrcoef(first)[0, 1])) < 0.1
