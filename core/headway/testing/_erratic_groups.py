@@ -66,7 +66,7 @@ class ErraticGroups:
             raise RuntimeError("erratic")
         if not context.quiet and not self.gathers and toss() < 0.1:
             return None
-        held = list(cards)
+        held: list[Card] = list(cards)
         yield from self._train(cards, context)
         while self.gathers and (more := (yield Gather())):
             held += more
