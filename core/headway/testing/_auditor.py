@@ -311,7 +311,7 @@ class Auditor:
         self.tickets += 1
         self.bases[ticket.number] = ticket.base
         if self._reserved is not None:
-            self._reserved.started(ticket, self.version)
+            self._reserved.started(call, self.version)
             return
         drift = self.version - ticket.base
         if isinstance(self.gate, Barrier):

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from headway.contracts import Card, Ticket
+from headway.contracts import Card, Json, Ticket
 from headway.gate import Reservations
-from headway.machine import CommitCall, Machine
+from headway.machine import CommitCall, Machine, RolloutCall
 from headway.testing._must import must
 
 
@@ -36,6 +36,7 @@ class Reserved:
     foreign: bool = attrs.field(default=False, init=False)
     """Whether somebody else has moved the head, so that bounds are off."""
     _tickets: dict[int, Ticket] = attrs.field(factory=dict[int, Ticket], init=False)
+    _payloads: dict[int, Json] = attrs.field(factory=dict[int, Json], init=False)
     _attempts: dict[tuple[int, int], int] = attrs.field(
         factory=dict[tuple[int, int], int], init=False
     )
@@ -43,10 +44,11 @@ class Reserved:
     _newest: int = attrs.field(default=-1, init=False)
     _smaller: bool = attrs.field(default=False, init=False)
 
-    def started(self, ticket: Ticket, version: int) -> None:
+    def started(self, call: RolloutCall, version: int) -> None:
         """
         A member starts.
         """
+        ticket = call.ticket
         size = self.machine.config.group_size
         must(0 <= ticket.member < size, f"{ticket} is a member that its group has not")
         must(ticket.group <= self._newest + self.gate.capacity, f"{ticket} is of no group yet")
@@ -55,7 +57,7 @@ class Reserved:
         attempt = self._attempts.get(which, -1) + 1
         must(ticket.attempt == attempt, f"{ticket} is attempt {attempt}")
         self._attempts[which] = attempt
-        self._tickets[ticket.number] = ticket
+        self._tickets[ticket.number], self._payloads[ticket.number] = ticket, call.payload
         if self.gate.bases == "head":
             must(ticket.base == version, f"{ticket} starts from another version than {version}")
         else:
@@ -96,7 +98,7 @@ class Reserved:
             must(ticket.member == member.member, f"{member} is another one than {ticket}")
             must(self._ended.get(ticket.number) == "ok", f"{member} did not end well")
             must(ticket.base == member.base, f"{member} ran on version {ticket.base}")
-            must(member.payload[:2] == [ticket.group, ticket.member], f"{member} was exchanged")
+            must(member.payload == self._payloads[ticket.number], f"{member} was exchanged")
 
     def commits(self, call: CommitCall, version: int) -> None:
         """
