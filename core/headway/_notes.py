@@ -9,8 +9,10 @@ from contextlib import suppress
 
 import attrs
 
+from headway._group_notes import age_notes, gate_notes, idle_notes, rule_notes
 from headway.contracts import StalenessPolicy
 from headway.errors import OptionError
+from headway.gate import Gate, Reservations
 from headway.machine import MachineConfig
 from headway.options import METERED, RunOptions
 from headway.result import Result
@@ -34,7 +36,7 @@ _INSTEAD = {
 
 
 def notes_before(
-    options: RunOptions, config: MachineConfig, policy: StalenessPolicy
+    options: RunOptions, config: MachineConfig, policy: StalenessPolicy, gate: Gate
 ) -> tuple[str, ...]:
     """
     What the caller is warned of.
@@ -43,6 +45,7 @@ def notes_before(
         options: The run's options.
         config: The machine's.
         policy: The staleness policy that the options name.
+        gate: The run's gate.
 
     Raises:
         OptionError: a budget does not even pay the baseline.
@@ -54,7 +57,9 @@ def notes_before(
             f"{held_out} held-out tasks: the smallest difference in mean reward that one task can "
             f"make is {1 / held_out:.3f} of the reward range; {FEW_HELD_OUT} or more are better"
         )
-    notes += _budget_notes(config, options)
+    notes += _budget_notes(config, options, gate)
+    if isinstance(gate, Reservations):
+        notes += gate_notes(options, gate)
     if options.durations is not None and options.driver != "simulated":
         notes.append(f"durations have no meaning under {options.driver} and are ignored")
     concurrency = options.max_concurrency
@@ -68,7 +73,20 @@ def notes_before(
             f"slots={options.capacity} is less than the {options.at_once} rollouts that may run at "
             f"once: no more than {options.capacity} will"
         )
-    return (*notes, *_alpha_notes(options, policy), *_idle_notes(options))
+    notes += _alpha_notes(options, policy, config.learns_from)
+    notes += rule_notes(options, policy, config.learns_from)
+    return (*notes, *_idle_notes(options, config.learns_from))
+
+
+def notes_on_ages(
+    options: RunOptions, config: MachineConfig, policy: StalenessPolicy, gate: Gate
+) -> tuple[str, ...]:
+    """
+    What is said of the ages of outcomes, if the run learns from them; nobody is warned of it.
+    """
+    if not isinstance(gate, Reservations):
+        return ()
+    return tuple(age_notes(options, gate, policy, config.group_size))
 
 
 def uncharged(options: RunOptions, result: Result) -> tuple[str, ...]:
@@ -86,11 +104,12 @@ def uncharged(options: RunOptions, result: Result) -> tuple[str, ...]:
     )
 
 
-def _alpha_notes(options: RunOptions, policy: StalenessPolicy) -> list[str]:
+def _alpha_notes(options: RunOptions, policy: StalenessPolicy, learns_from: str) -> list[str]:
     """
     An alpha that makes a policy throw away what the gate lets come about.
     """
-    alpha, least = options.alpha, options.least_alpha
+    outcomes = learns_from == "outcomes"
+    alpha, least = options.alpha, options.staleness if outcomes else options.least_alpha
     if alpha is None or alpha >= least or options.mode == "sync":
         return []
     verdict, breaking = "", False
@@ -132,9 +151,9 @@ def effect_notes(config: MachineConfig, acceptance: object, width: float) -> tup
     return (f"{noisy}: {held_out} held-out tasks {text}",)
 
 
-def _idle_notes(options: RunOptions) -> list[str]:
+def _idle_notes(options: RunOptions, learns_from: str) -> list[str]:
     """
-    Options that were set and mean nothing in the run's mode.
+    Options that were set and mean nothing in the run's mode, or for its aggregator.
     """
     idle = {
         "async": (
@@ -150,28 +169,32 @@ def _idle_notes(options: RunOptions) -> list[str]:
     }[options.mode]
     other = {"async": "sync", "sync": "async"}[options.mode]
     defaults = {field.name: field.default for field in attrs.fields(RunOptions)}
-    held = {name: getattr(options, name) for name in idle}
-    return [
-        f"{name}={value} has no meaning in {options.mode} mode and is ignored: choose mode {other} "
+    held = {name: getattr(options, name) for name in defaults}
+    given = {name: value for name, value in held.items() if value != defaults[name]}
+    notes = idle_notes(options, given, learns_from)
+    told = {note.partition("=")[0] for note in notes}
+    return notes + [
+        f"{name}={given[name]} has no meaning in {options.mode} mode and is ignored: choose mode {other} "
         f"for it{_INSTEAD.get(name, '')}"
-        for name, value in held.items()
-        if value != defaults[name]
+        for name in idle
+        if name in given and name not in told
     ]
 
 
-def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
+def _budget_notes(config: MachineConfig, options: RunOptions, gate: Gate) -> list[str]:
     """
     What the calls that a budget pays for are enough for.
     """
     notes: list[str] = []
     if config.max_calls is not None:
-        notes += _call_notes(config, "max_calls", config.max_calls, config.max_calls)
+        notes += _call_notes(config, gate, "max_calls", config.max_calls, config.max_calls)
     for option, ceiling in (("max_tokens", "tokens_per_call"), ("max_cost", "cost_per_call")):
         most, each = getattr(config, option), getattr(config, ceiling)
         if most is None or most == math.inf:
             continue
         if each is not None:
-            notes += _call_notes(config, option, most, int(most / each * (1 + _ROUNDING)), each)
+            calls = int(most / each * (1 + _ROUNDING))
+            notes += _call_notes(config, gate, option, most, calls, each)
             continue
         notes.append(
             f"{option}={most:g} without {ceiling}: each call in flight holds the mean of those before, "
@@ -186,7 +209,7 @@ def _budget_notes(config: MachineConfig, options: RunOptions) -> list[str]:
 
 
 def _call_notes(
-    config: MachineConfig, option: str, value: float, calls: int, each: float = 1
+    config: MachineConfig, gate: Gate, option: str, value: float, calls: int, each: float = 1
 ) -> list[str]:
     held_out, notes = len(config.held_out), list[str]()
     baseline = config.baseline_draws * held_out
@@ -200,7 +223,11 @@ def _call_notes(
         enough = (baseline + config.calls_per_ticket) * each
         remedy = f"Give at least {enough:g}: the baseline takes {baseline} calls."
         raise OptionError(option, value, remedy)
-    proposals = left // (config.calls_per_ticket + held_out)
-    if proposals < FEW_PROPOSALS:
-        notes.append(f"{option}={value:g} affords about {proposals} proposals that are measured")
+    if isinstance(gate, Reservations):
+        count, what = left // (config.group_size * gate.groups_per_step), "updates"
+    else:
+        count = left // (config.calls_per_ticket + held_out)
+        what = "proposals that are measured"
+    if count < FEW_PROPOSALS:
+        notes.append(f"{option}={value:g} affords about {count} {what}")
     return notes

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from headway._log import log_observer
-from headway._notes import effect_notes, notes_before
+from headway._notes import effect_notes, notes_before, notes_on_ages
 from headway._prepare._choosing import brought_notes, choose_options
 from headway._prepare._config import check_clock, make_blueprint, make_config
 from headway._prepare._parts import Parts, gathered
@@ -28,8 +28,8 @@ from headway.contracts import (
 )
 from headway.drivers import Checkpoints, Earlier, Engine, StepHost, Telling, Workbench
 from headway.errors import ContractError, HeadwayError, OptionError, UsageError, shown
-from headway.journal import Journal, Keeper
-from headway.machine import MachineConfig, PluginLookups, Started
+from headway.journal import Blueprint, Journal, Keeper
+from headway.machine import PluginLookups, Started
 from headway.options import RunOptions
 from headway.registry import Registry
 from headway.result import Result
@@ -115,12 +115,12 @@ def prepare(
     gather = gathered(domain, splits, options)
     parts = Parts.look_up(registry, options, initial, chosen, gather, directory)
     blueprint = make_blueprint(domain, config, options, parts)
-    warned = _warned(options, blueprint.config, parts, initial)
+    warned = _warned(options, blueprint, parts, initial)
     way = Course(blueprint=blueprint, lookups=_lookups(parts), journal=journal)
     if directory is not None:
         plan = make_plan(domain, options, parts, splits, initial, blueprint, warned)
         way = course(directory, plan, way.lookups, recipe=recipe, pure=domain.pure)
-    notes = (*warned, *way.told, *_effects(domain, way.blueprint.config, parts))
+    notes = (*warned, *way.told, *_effects(domain, options, way.blueprint, parts))
     recorder = Recorder()
     engine = Engine(
         machine=way.blueprint.machine(way.lookups),
@@ -149,16 +149,23 @@ def prepare(
     )
 
 
-def _effects(domain: Domain, config: MachineConfig, parts: Parts) -> tuple[str, ...]:
-    width = domain.reward_range[1] - domain.reward_range[0]
-    return tuple(effect_notes(config, parts.acceptance, width))
+def _effects(
+    domain: Domain, options: RunOptions, blueprint: Blueprint, parts: Parts
+) -> tuple[str, ...]:
+    """
+    What nobody is warned of: the ages to expect, and what the acceptance can show.
+    """
+    config, width = blueprint.config, domain.reward_range[1] - domain.reward_range[0]
+    ages = notes_on_ages(options, config, parts.policy, blueprint.new_gate())
+    return (*ages, *effect_notes(config, parts.acceptance, width))
 
 
 def _warned(
-    options: RunOptions, config: MachineConfig, parts: Parts, initial: Artifact
+    options: RunOptions, blueprint: Blueprint, parts: Parts, initial: Artifact
 ) -> tuple[str, ...]:
-    other = _other_beginning(options, parts, initial)
-    return (*notes_before(options, config, parts.policy), *parts.idle, *other)
+    gate, other = blueprint.new_gate(), _other_beginning(options, parts, initial)
+    notes = notes_before(options, blueprint.config, parts.policy, gate)
+    return (*notes, *parts.idle, *other)
 
 
 def _other_beginning(options: RunOptions, parts: Parts, initial: Artifact) -> tuple[str, ...]:

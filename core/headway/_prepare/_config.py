@@ -164,7 +164,7 @@ def make_blueprint(
             max_steps=getattr(parts.aggregator, "max_steps", 1),
             learns_from=learns_from,
             group_size=getattr(parts.aggregator, "group_size", 1),
-            least_members=options.least_members,
+            least_members=options.least_members if learns_from == "outcomes" else None,
         ),
         gate=gate,
         gate_options=given,

@@ -14,6 +14,7 @@ from typing import Any, get_args, get_type_hints
 import attrs
 
 from headway._checks import BOOLEANS
+from headway._group_notes import FOR_OUTCOMES
 from headway.durations import Law, parse_law
 from headway.errors import OptionError, UsageError, suggestion
 from headway.options import WORK, RunOptions
@@ -66,6 +67,13 @@ def add_flags(parser: argparse.ArgumentParser, *, without: Iterable[str] = ()) -
     for name in USUAL:
         if name in fields:
             _add(usual, fields.pop(name))
+    groups = parser.add_argument_group(
+        "for aggregators that learn from outcomes",
+        "such as evolution strategies; any other has no use for them",
+    )
+    for name in ("updates", *FOR_OUTCOMES):
+        if name in fields:
+            _add(groups, fields.pop(name))
     more = parser.add_argument_group("all other options of a run")
     for field in fields.values():
         _add(more, field)
