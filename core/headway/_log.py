@@ -22,6 +22,7 @@ from headway.contracts import (
     RunFinished,
     RunStarted,
     SweepDone,
+    UpdateDone,
 )
 
 LOGGER = "headway"
@@ -65,6 +66,18 @@ _RULES: Mapping[type[Any], _Rule] = {
         logging.INFO,
         "head_committed",
         {"now": "now", "version": "head.version", "cards": "cards"},
+    ),
+    UpdateDone: (
+        logging.INFO,
+        "update_done",
+        {
+            "now": "now",
+            "version": "version",
+            "update": "update",
+            "outstanding": "outstanding",
+            "ready": "ready",
+            "blocking": "blocking",
+        },
     ),
     FaultSeen: (
         logging.WARNING,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -22,7 +22,7 @@ from headway.contracts import (
     SweepDone,
 )
 from headway.drivers import Engine
-from headway.machine import Machine, Score
+from headway.machine import Machine, Score, Statistics
 from headway.result import Failure, Result
 
 T = TypeVar("T")
@@ -75,8 +75,6 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
     machine, opening = engine.machine, engine.opening
     counts = machine.statistics()
     scoring = machine.scoring
-    named = {"baseline": scoring.baseline, "final": scoring.final, "test": scoring.test}
-    scores = {name: score for name, score in named.items() if score is not None}
     state = machine.head.artifact.value
     domain, ledger = engine.bench.domain, engine.bench.ledger
     no_files: Mapping[str, str] = {}
@@ -91,9 +89,9 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         baseline_reward=_mean(scoring.baseline),
         final_reward=_mean(scoring.final),
         test_reward=_mean(scoring.test),
-        scores=scores,
+        scores=_scores(machine),
         history=tuple(recorder.history),
-        history_of="rounds" if opening.mode == "sync" else "sweeps",
+        history_of=_history_of(machine, opening.mode),
         deterministic=counts.determinism,
         completions=counts.completions,
         decisions=counts.decisions,
@@ -137,7 +135,27 @@ def build_result(engine: Engine, recorder: Recorder) -> Result:
         choices=opening.choices,
         notes=opening.notes,
         unscored=_unscored(machine),
+        **_updates(machine, counts),
     )
+
+
+def _scores(machine: Machine) -> dict[str, Score]:
+    scoring = machine.scoring
+    named = {"baseline": scoring.baseline, "final": scoring.final, "test": scoring.test}
+    return {name: score for name, score in named.items() if score is not None}
+
+
+def _updates(machine: Machine, counts: Statistics) -> dict[str, Any]:
+    if machine.config.learns_from == "proposals":
+        return {}
+    told = {"update_waits": counts.update_waits, "lost_groups": counts.lost_groups}
+    return {"updates": counts.rounds, **told}
+
+
+def _history_of(machine: Machine, mode: str) -> str:
+    if machine.config.learns_from == "outcomes":
+        return "updates"
+    return "rounds" if mode == "sync" else "sweeps"
 
 
 def _unscored(machine: Machine) -> str | None:

@@ -20,6 +20,7 @@ REASONS = {
     "target_reward": "the target was reached",
     "patience": "many sweeps in a row committed nothing",
     "rounds": "all rounds were made",
+    "updates": "all updates were made",
     "exhausted": "no training task led to a proposal any more",
     "max_seconds": "the time was up",
     "max_iters": "all rollouts were made",
@@ -51,6 +52,7 @@ def summary(result: Result) -> list[str]:
         f"  calls     {sum(result.calls.values())}{f': {calls}' if calls else ''}",
         *_usage(result),
         f"  commits   {result.version} in {len(result.history)} sweeps",
+        *_updates(result),
         f"  seconds   {result.wallclock:.2f}{virtual}",
     ]
 
@@ -162,6 +164,47 @@ def _usage(result: Result) -> list[str]:
     tokens = [f"{usage.tokens} tokens"] if usage.tokens else []
     cost = [f"cost {usage.cost:.6g}"] if usage.cost else []
     return [f"  charged   {', '.join([*tokens, *cost])}"] if tokens or cost else []
+
+
+def _updates(result: Result) -> list[str]:
+    """
+    How old the outcomes were that a run learned from, and what it waited for.
+    """
+    if not result.update_waits:
+        return []
+    age = "" if result.mean_age is None else f"; {ages(result.committed_by_eta)}"
+    lines = [f"  updates   {result.updates}{age}"]
+    if told := waits(result.update_waits):
+        lines.append(f"  waited    {told}")
+    lost = sum(result.lost_groups.values()) - result.lost_groups.get("cancelled", 0)
+    stale = result.stale_discarded
+    if lost or stale:
+        lines.append(f"  let go    {lost} groups that lost members, {stale} that were stale")
+    return lines
+
+
+def ages(groups: Mapping[int, int]) -> str:
+    """
+    How many updates groups were behind the head, given how many were how old.
+
+    >>> ages({0: 1, 2: 3})
+    'ages 0 to 2, mean 1.50'
+    """
+    low, high = min(groups), max(groups)
+    mean = sum(age * count for age, count in groups.items()) / sum(groups.values())
+    return f"ages {low} to {high}, mean {mean:.2f}" if low < high else f"age {low}"
+
+
+def waits(seconds: Mapping[str, float]) -> str:
+    """
+    How long updates waited, by what for; nothing where they didn't.
+
+    >>> waits({"training": 2.0, "bound": 1.25, "groups": 0.0, "nothing": 0.0})
+    '1.25 s for the staleness bound'
+    """
+    told = {"groups": "for groups to be complete", "bound": "for the staleness bound"}
+    kept = {kind: seconds.get(kind, 0.0) for kind in told}
+    return ", ".join(f"{kept[kind]:.2f} s {told[kind]}" for kind in told if kept[kind])
 
 
 def _reward(reward: float | None) -> str:

@@ -60,7 +60,8 @@ class Result:
         test_reward: Mean reward of the final head on the test tasks; None without test tasks.
         scores: The same three with interval, draws and source, by ``baseline``, ``final``, ``test``.
         history: One notice a sweep, in order.
-        history_of: What these sweeps end: ``rounds`` in sync mode, else ``sweeps`` of their own.
+        history_of: What these sweeps end: ``rounds`` in sync mode, ``updates`` where the aggregator
+            learns from outcomes, else ``sweeps`` of their own.
         deterministic: Whether rewards are: ``declared``; ``assumed``, since two draws of the baseline
             agreed and nothing contradicted it; ``contradicted`` after that; ``noisy``, declared or
             seen; ``unknown``, when the run ended before it was found out.
@@ -114,6 +115,12 @@ class Result:
         splits: The ids of the tasks by split: ``train``, ``held_out``, ``test``,
             ``oracle``.
         choices: The effective plug-ins by kind, with distribution and version.
+        updates: Batches of outcomes that were used; 0 for an aggregator that learns from proposals.
+        update_waits: Seconds by what the next batch waited for: ``training``, a step had one; ``bound``,
+            enough groups were complete, and an older one had to come first; ``groups``, too few were;
+            ``nothing``.
+        lost_groups: Groups that were given up before they were complete, by why: how a member ended,
+            ``stale``, or ``cancelled`` at the end of the run.
         notes: What was said before the run started.
         unscored: Why ``final_reward`` is the gate's last measurement, or unknown, or else why
             ``test_reward`` is, though there are test tasks; None when both were measured, or when
@@ -171,6 +178,9 @@ class Result:
     choices: Mapping[str, str] = attrs.field(converter=_by_word)
     notes: tuple[str, ...]
     unscored: str | None
+    updates: int = 0
+    update_waits: Mapping[str, float] = attrs.field(factory=dict[str, float], converter=_by_word)
+    lost_groups: Mapping[str, int] = attrs.field(factory=dict[str, int], converter=_by_word)
 
     @property
     def state(self) -> Json:
@@ -207,6 +217,14 @@ class Result:
         """
         judged = self.eta_histogram.items()
         return {eta: self.committed_by_eta.get(eta, 0) / count for eta, count in judged}
+
+    @property
+    def mean_age(self) -> float | None:
+        """
+        How many commits committed cards were behind the head, on average; None when there are none.
+        """
+        count = sum(self.committed_by_eta.values())
+        return sum(eta * n for eta, n in self.committed_by_eta.items()) / count if count else None
 
     @property
     def converged(self) -> bool:

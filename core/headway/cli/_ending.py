@@ -141,11 +141,16 @@ def suggestions(result: Result) -> list[tuple[list[str], str]]:
     if result.stop_reason == "max_iters" and _still_improving(result):
         more = str(2 * result.rollouts)
         tips.append((["--max-rollouts", more], "it was still improving: twice the rollouts"))
+    if result.stop_reason == "updates" and _still_improving(result):
+        more = str(2 * result.updates)
+        tips.append((["--updates", more], "it was still improving: twice the updates"))
     if result.driver == "simulated" and result.wallclock == 0:
         law = ["--durations", "rollout=lognormal:1,1"]
         tips.append((law, "no durations were given, so nothing took time: now rollouts do"))
     if result.mode == "async":
-        tips.append((["--mode", "sync"], "the same in rounds"))
+        whole = "with nothing stale: each update waits for its whole batch"
+        batches = result.history_of == "updates"
+        tips.append((["--mode", "sync"], f"the same {whole if batches else 'in rounds'}"))
     else:
         driver = ["--driver", "threads"] if result.driver == "serial" else []
         # Rounds end nothing without a barrier.

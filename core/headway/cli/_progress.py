@@ -11,7 +11,16 @@ from typing import Any, Self, TextIO
 
 import attrs
 
-from headway.contracts import FaultSeen, Notice, RunStarted, SweepDone, SweepOutcome, TicketEnded
+from headway._words import ages, waits
+from headway.contracts import (
+    FaultSeen,
+    Notice,
+    RunStarted,
+    SweepDone,
+    SweepOutcome,
+    TicketEnded,
+    UpdateDone,
+)
 from headway.machine import Machine, Statistics
 from headway.options import PARTS, RunOptions
 
@@ -40,7 +49,13 @@ OUTCOMES: Mapping[SweepOutcome, str] = {
 _WIDTH = max(map(len, OUTCOMES.values()))
 
 
-def opening_text(name: str, options: RunOptions, choices: Mapping[str, str], limits: str) -> str:
+def opening_text(
+    name: str,
+    options: RunOptions,
+    choices: Mapping[str, str],
+    limits: str,
+    learns_from: str = "proposals",
+) -> str:
     """
     What a run is going to do, in a few lines.
 
@@ -49,10 +64,11 @@ def opening_text(name: str, options: RunOptions, choices: Mapping[str, str], lim
         options: The effective options.
         choices: The effective plug-ins by kind.
         limits: What will end the run.
+        learns_from: What its aggregator learns from; a note tells of the ages of outcomes.
     """
+    lag = _lag(options) if learns_from == "proposals" else ""
     effective = (
-        f"{options.n_workers} workers, {options.capacity} calls at once"
-        f"{_lag(options)}; ends at {limits}"
+        f"{options.n_workers} workers, {options.capacity} calls at once{lag}; ends at {limits}"
     )
     lines = [
         f"{name}: {options.mode} mode, {options.driver} driver, seed {options.seed}",
@@ -82,6 +98,7 @@ class PlainLines:
     stream: TextIO
     _machine: Machine | None = attrs.field(default=None, init=False)
     _began: bool = attrs.field(default=False, init=False)
+    _update: UpdateDone | None = attrs.field(default=None, init=False)
 
     def __enter__(self) -> Self:
         return self
@@ -102,9 +119,12 @@ class PlainLines:
         if isinstance(notice, RunStarted):
             if _baseline(self._machine) is None:
                 self._write("measuring the baseline\n")
+        elif isinstance(notice, UpdateDone):
+            self._update = notice  # its sweep ends in the same event
         elif isinstance(notice, SweepDone):
             self._begin()
-            self._write(sweep_line(notice))
+            self._write(sweep_line(notice, self._update))
+            self._update = None
         elif isinstance(notice, TicketEnded):
             self._begin()
 
@@ -136,6 +156,8 @@ class LiveTable:
     tickets: Counter[str] = attrs.field(factory=Counter[str], init=False)
     sweeps: Counter[str] = attrs.field(factory=Counter[str], init=False)
     faults: int = attrs.field(default=0, init=False)
+    update: UpdateDone | None = attrs.field(default=None, init=False)
+    ages: Counter[int] = attrs.field(factory=Counter[int], init=False)
 
     def __enter__(self) -> Self:
         from rich.console import Console
@@ -166,6 +188,9 @@ class LiveTable:
         elif isinstance(notice, SweepDone):
             self.last = notice
             self.sweeps[OUTCOMES[notice.outcome]] += 1
+        elif isinstance(notice, UpdateDone):
+            self.update = notice
+            self.ages.update(notice.groups.values())
         elif isinstance(notice, FaultSeen):
             self.faults += 1
         self.now = getattr(notice, "now", self.now)
@@ -187,10 +212,22 @@ class LiveTable:
             ("rollouts", f"{ended}{f' of {most}' if most else ''}{running}"),
             ("ended", _counts(self.tickets)),
             ("sweeps", _counts(self.sweeps)),
+            *self._updates(),
             ("calls", str(calls)),
             *trainings,
             ("faults", str(self.faults)),
             ("seconds", f"{self._seconds():.1f}{_virtual(self.options)}"),
+        ]
+
+    def _updates(self) -> list[tuple[str, str]]:
+        update, most = self.update, self.options.updates
+        if update is None:
+            return []
+        begun = f"{update.outstanding} begun, {update.ready} of them complete"
+        return [
+            ("updates", f"{update.update}{f' of {most}' if most else ''}; {ages(dict(self.ages))}"),
+            ("groups", f"{begun}{_lost(update)}"),
+            ("waited", waits(update.seconds) or "-"),
         ]
 
     def draw(self) -> Any:
@@ -219,14 +256,29 @@ class LiveTable:
         return time.monotonic() - self._begun
 
 
-def sweep_line(sweep: SweepDone) -> str:
+def sweep_line(sweep: SweepDone, update: UpdateDone | None = None) -> str:
     """
     A sweep in one line.
+
+    Args:
+        sweep: The sweep.
+        update: The update that it made, if it made one.
     """
     return (
         f"sweep {sweep.sweep:<4} {OUTCOMES[sweep.outcome]:<{_WIDTH}}  reward {_reward(sweep.reward)}"
-        f"  {sweep.rollouts:>5} rollouts  {sweep.calls:>6} calls  {sweep.now:>7.2f} s\n"
+        f"  {sweep.rollouts:>5} rollouts  {sweep.calls:>6} calls  {sweep.now:>7.2f} s"
+        f"{'' if update is None else _update(update)}\n"
     )
+
+
+def _update(update: UpdateDone) -> str:
+    told = f"; {ages(Counter(update.groups.values()))}" if update.groups else ""
+    return f"  update {update.update}{told}{_lost(update)}"
+
+
+def _lost(update: UpdateDone) -> str:
+    lost = sum(update.dropped.values())
+    return f"; {lost} lost so far" if lost else ""
 
 
 def _parts(options: RunOptions, choices: Mapping[str, str]) -> list[str]:

@@ -91,6 +91,8 @@ def _state(status: Status) -> str:
 
 def _counts(status: Status) -> Iterator[str]:
     yield f"  rollouts       {status.rollouts}"
+    if status.updates:
+        yield f"  updates        {status.updates}"
     calls = status.calls or {}
     again = f"; beside these {status.repeated} made again" if status.repeated else ""
     yield f"  calls          {sum(calls.values())}{_apart(calls)}{again}"

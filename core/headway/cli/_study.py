@@ -148,7 +148,9 @@ def _result(study: Study, interrupt: Interrupt) -> Result:
         say_ended(study.folder)
         return prepared.result
     options, opening = prepared.options, prepared.engine.opening
-    text = opening_text(study.settings.name, options, opening.choices, _limits(options))
+    learns_from = prepared.engine.machine.config.learns_from
+    limits = _limits(options)
+    text = opening_text(study.settings.name, options, opening.choices, limits, learns_from)
     notes = "".join(f"  note: {note}\n" for note in opening.notes)
     sys.stderr.write(f"{text}{notes}  files go to {study.folder}\n")
     study.display.watch(prepared.engine.machine)

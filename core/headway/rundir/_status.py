@@ -60,6 +60,7 @@ class Status:
         reward: The head's held-out reward; None when it is not known.
         seconds: The run's own clock, virtual under ``simulated``.
         sessions: Processes that have worked on it.
+        updates: Batches that were used; 0 where the aggregator learns from proposals.
         tokens: Tokens that were charged.
         cost: Money that was charged.
         last_activity: When something was last written, in seconds since the epoch.
@@ -88,6 +89,7 @@ class Status:
     reward: float | None = None
     seconds: float | None = None
     sessions: int | None = None
+    updates: int | None = None
     tokens: int | None = None
     cost: float | None = None
 
@@ -155,6 +157,7 @@ def _of_result(result: Result) -> dict[str, Any]:
         "reward": result.final_reward,
         "seconds": result.wallclock,
         "sessions": result.sessions,
+        "updates": result.updates,
         "tokens": result.usage.tokens,
         "cost": result.usage.cost,
     }
@@ -197,6 +200,7 @@ def _of_events(kept: OpenRun) -> dict[str, Any]:
         "reward": baseline.mean if baseline and seen.reward is None else seen.reward,
         "seconds": seen.seconds,
         "sessions": counts.sessions,
+        "updates": counts.rounds if machine.config.learns_from == "outcomes" else 0,
         "tokens": counts.usage.tokens,
         "cost": counts.usage.cost,
     }

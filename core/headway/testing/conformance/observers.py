@@ -33,6 +33,7 @@ from headway.contracts import (
     SweepDone,
     SweepOutcome,
     TicketEnded,
+    UpdateDone,
     canonical_json,
 )
 from headway.errors import shown
@@ -53,6 +54,16 @@ class Unheard:
 def _swept(outcome: SweepOutcome, reward: float | None) -> SweepDone:
     counts = {"considered": 2, "committed": 1, "stale": 0, "version": 1, "rollouts": 3, "calls": 9}
     return SweepDone(now=1.5, sweep=1, outcome=outcome, reward=reward, **counts)
+
+
+def _updated(groups: dict[int, int], blocking: int | None = None) -> UpdateDone:
+    counts = {"update": 1, "version": 1, "outstanding": 4, "ready": 1, "slack": 2}
+    seconds, dropped = (
+        dict.fromkeys(("training", "bound", "groups", "nothing"), 0.5),
+        {"timeout": 1},
+    )
+    told: dict[str, Any] = {"groups": groups, "seconds": seconds, "dropped": dropped, **counts}
+    return UpdateDone(now=1.6, blocking=blocking, **told)
 
 
 def _started() -> RunStarted:
@@ -88,6 +99,8 @@ def notices() -> list[Any]:
         *(CardDecided(now=1.5, decision=decision, eta=2) for decision in decisions),
         HeadCommitted(now=1.5, head=head, cards=(0, 1)),
         HeadCommitted(now=1.6, head=head, cards=()),
+        _updated({}),
+        _updated({0: 1, 3: 0}, blocking=2),
         FaultSeen(now=1.7, fault=fault),
         FaultSeen(now=1.7, fault=nobody),
         RunFinished(now=2.0, stop_reason="max_iters", version=1, digest="0" * 64),
