@@ -131,12 +131,15 @@ class Rehearsal:
             domain: Makes the domain.
             options: Options of the run that are not drawn.
         """
-        rng = keyed_rng(seed, "rehearsal")
+        rng, part = keyed_rng(seed, "rehearsal"), aggregator()
+        drawn = _draw_options(seed, part.batch)
+        if getattr(part, "learns_from", "proposals") == "outcomes":
+            drawn |= _draw_groups(seed, part, options)
         return cls(
             aggregator=aggregator,
             domain=domain,
             seed=seed,
-            options={**_draw_options(seed, aggregator().batch), **options},
+            options={**drawn, **options},
             durations=rng.choice(_LAWS),
             fault_rate=rng.choice([0.0, 0.1, 0.2]),
             race_rate=rng.choice([0.0, 0.0, 0.3]),
@@ -302,6 +305,30 @@ def _draw_options(seed: int, batch: int) -> dict[str, Any]:
     }
 
 
+def _draw_groups(seed: int, part: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Options for an aggregator that learns from outcomes, which go together with those that are given.
+    """
+    rng, size = keyed_rng(seed, "groups"), getattr(part, "group_size", 1)
+    staleness = rng.choice([0, 1, 1, 2, 3])
+    policy = rng.choice(["wait", "wait", "guarded", "drop", "soft"])
+    waits = policy in ("wait", "guarded") and "policy" not in given
+    oversample = rng.choice([1.0, 1.0, 1.5]) if staleness and "max_staleness" not in given else 1.0
+    return {
+        "max_rollouts": size * (part.batch * rng.choice([1, 2, 3, 4]) + rng.randint(0, 2)),
+        "policy": policy,
+        "max_staleness": staleness,
+        "admit_ahead": rng.choice([0, 1, 1, 2]),
+        "oversample_factor": oversample,
+        "batch_order": rng.choice(["completion", "admission"]) if waits else "completion",
+        "bases": rng.choice(["head", "head", "stamp"]),
+        "member_attempts": rng.randint(1, 3),
+        "lost_groups": rng.choice(["drop", "drop", "stop"]),
+        "stall_alarm": rng.choice([2.0, 600.0]),
+        "round_timeout": None,
+    }
+
+
 @attrs.define(eq=False)
 class _Recorder:
     """
@@ -401,7 +428,9 @@ class Stage:
         """
         options = self.options
         alpha = options.least_alpha if options.alpha is None else options.alpha
-        bounded = options.policy == "guarded" and not isinstance(self.aggregator, Selector)
+        proposals = self.engine.machine.config.learns_from == "proposals"
+        plain = proposals and not isinstance(self.aggregator, Selector)
+        bounded = options.policy == "guarded" and plain
         return Auditor(
             engine=self.engine,
             gate=copy(self.engine.machine._state.gate),  # type: ignore[arg-type] # the two that a blueprint names

@@ -13,6 +13,7 @@ import pytest
 from headway.contracts import KEEP, Card, Json, Selector, Work, canonical_json
 from headway.errors import shown
 from headway.keyed import keyed_rng
+from headway.testing.conformance._aggregator_groups import other_arrivals, unusual_groups
 from headway.testing.conformance._aggregator_steps import Case, Trace, plain
 from headway.testing.conformance._common import Make, insist
 
@@ -38,8 +39,8 @@ def insist_decided(case: Case, trace: Trace) -> None:
     Fail unless a step that must decide has asked for something.
     """
     insist(
-        trace.requests or not case.start.cards,
-        f"a step with context.quiet asked for nothing, so {len(case.start.cards)} cards stay undecided",
+        trace.requests or not case.cards,
+        f"a step with context.quiet asked for nothing, so {len(case.cards)} cards stay undecided",
         do="decide when context.quiet is true: commit, or Consume(cards), though the batch be small;"
         " nothing else will come",
     )
@@ -55,6 +56,34 @@ def difference(first: Trace, second: Trace) -> str:
     if len(first.requests) != len(second.requests):
         return f"{len(second.requests)} requests instead of {len(first.requests)}"
     return f"it leaves the memory {shown(second.memory)} and left {shown(first.memory)}"
+
+
+def unusual(
+    case: Case, least: int | None, span: tuple[float, float]
+) -> Iterator[tuple[str, list[Card]]]:
+    """
+    The same cards, or groups, as they seldom are.
+
+    Args:
+        case: Whose cards they are.
+        least: The fewest members of a complete group, where that is not all.
+        span: The range of rewards.
+    """
+    if case.nature.groups:
+        return unusual_groups(case.cards, least=least, span=span)
+    return unusual_cards(case.cards)
+
+
+def arrived_otherwise(case: Case) -> Iterator[Case]:
+    """
+    The same cards, or groups, as if they had arrived in other orders.
+    """
+    if case.nature.groups:
+        for first, more in other_arrivals(case.cards, gathers=case.nature.gathers):
+            yield case.with_cards(*first, gathered=more)
+    else:
+        for cards in reordered(case.cards):
+            yield case.with_cards(*cards)
 
 
 def unusual_cards(cards: Sequence[Card]) -> Iterator[tuple[str, list[Card]]]:
@@ -87,10 +116,11 @@ def reordered(cards: Sequence[Card]) -> Iterator[list[Card]]:
 
 def fate(case: Case, trace: Trace) -> tuple[Any, ...]:
     """
-    What became of each card, told by its tickets, and what was kept.
+    What became of each card, told by its tickets, and what was kept; a group is told by its number.
     """
-    tickets = {card.number: card.tickets for card in case.start.cards}
-    decided = sorted((tickets[number], what) for number, what in trace.decided.items())
+    groups = case.nature.groups
+    names = {card.number: (card.number,) if groups else card.tickets for card in case.cards}
+    decided = sorted((names[number], what) for number, what in trace.decided.items())
     states = [request.split()[1] for request in trace.requests if request.startswith("Commit ")]
     return decided, states, trace.memory if trace.memory is KEEP else plain(trace.memory)
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import attrs
 
@@ -20,6 +20,7 @@ from headway.contracts import (
     Commit,
     Compare,
     Consume,
+    Gather,
     Json,
     Measure,
     Promote,
@@ -45,7 +46,9 @@ from headway.machine import (
     TrainCall,
 )
 from headway.testing._comparing import compared
+from headway.testing._must import AuditError
 from headway.testing._rehearsal import Rehearsal, Stage
+from headway.testing.conformance._aggregator_groups import Nature, insist_payload_alone
 from headway.testing.conformance._common import Make, insist
 
 Around: TypeAlias = Callable[[], AbstractContextManager[None]]
@@ -55,11 +58,20 @@ MANY = 10_000
 """Requests that no step needs."""
 
 _NO_REQUEST = (
-    "yield one of Measure, Compare, Train, Commit, Consume, Carry and Promote of headway.contracts"
+    "yield one of Measure, Compare, Train, Commit, Consume, Carry, Promote and Gather of"
+    " headway.contracts"
 )
 _NOT_HELD = (
     "commit, consume or carry each card of the sweep at most once, and none that this step was not"
     " given: keep no card beyond its step"
+)
+_NO_END = (
+    "let every step end: it gets one sweep's cards, and further cards get further steps; what Gather"
+    " answers last is ()"
+)
+_NOT_GATHERED = (
+    "have the whole batch first: while more := (yield Gather()): held += more; each answer but () is"
+    " some further groups"
 )
 _NO_GENERATOR = "write step as a generator: a plain function, with a yield in it"
 
@@ -68,16 +80,32 @@ _NO_GENERATOR = "write step as a generator: a plain function, with a yield in it
 class Case:
     """
     What a step was given in a run.
+
+    Args:
+        step: Its number.
+        start: What it began with.
+        nature: What its aggregator says of itself.
+        gathered: The groups that it was given later, as they came.
     """
 
     step: int
     start: StepStart
+    nature: Nature
+    gathered: tuple[tuple[Card, ...], ...] = ()
 
-    def with_cards(self, *cards: Card) -> Case:
+    @property
+    def cards(self) -> tuple[Card, ...]:
+        """
+        All that it was given.
+        """
+        return sum(self.gathered, tuple(self.start.cards))
+
+    def with_cards(self, *cards: Card, gathered: Sequence[Sequence[Card]] = ()) -> Case:
         """
         The same with other cards.
         """
-        return attrs.evolve(self, start=attrs.evolve(self.start, cards=cards))
+        parts = tuple(tuple(part) for part in gathered)
+        return attrs.evolve(self, start=attrs.evolve(self.start, cards=cards), gathered=parts)
 
     @property
     def quiet(self) -> Case:
@@ -127,6 +155,7 @@ class StandIn:
         self.selections: list[Selection] = []
         like = inner()
         self.batch: int = like.batch
+        vars(self).update(attrs.asdict(Nature.of(like)))
         self.max_steps: int = getattr(like, "max_steps", 1)
         if isinstance(like, Selector):
             self.select = self._select
@@ -168,16 +197,26 @@ class Corpus:
         What was given in these.
         """
         cases: list[Case] = []
-        stand_in = StandIn(make)
+        stand_in, nature = StandIn(make), Nature.of(make())
 
         def note(event: Event, out: list[Instruction]) -> None:
             del event
-            resumed = [instruction for instruction in out if isinstance(instruction, Resume)]
             # Copies, since what a step changes would be seen as changed already.
-            cases.extend(Case(step=r.step, start=deepcopy(r.value)) for r in resumed if r.n == 0)
+            for resumed in (instruction for instruction in out if isinstance(instruction, Resume)):
+                value = deepcopy(resumed.value)
+                if resumed.n == 0:
+                    cases.append(Case(step=resumed.step, start=value, nature=nature))
+                elif _are_cards(value):
+                    cases[-1] = attrs.evolve(cases[-1], gathered=(*cases[-1].gathered, value))
 
         for rehearsal in rehearsals:
-            attrs.evolve(rehearsal, aggregator=lambda: stand_in).simulate(note, audited=False)
+            run = attrs.evolve(rehearsal, aggregator=lambda: stand_in)
+            try:
+                run.simulate(note, audited=False)
+            except AuditError as error:
+                insist(False, f"in a run with it, {error}", do=_NO_END)
+        for selection in stand_in.selections if nature.groups else ():
+            insist_payload_alone(selection.ask(make()))  # else no rollout begins, and no step
         insist(
             cases,
             "no step began in the runs that the test was to look at",
@@ -250,12 +289,18 @@ class Desk:
     context: StepContext
     around: Around
     head: Snapshot = attrs.field(init=False)
+    held: dict[int, Card] = attrs.field(init=False)
+    complete: bool = attrs.field(init=False)
+    parts: list[tuple[Card, ...]] = attrs.field(init=False)
+    moves: int = attrs.field(default=0, init=False)
     decided: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     memory: Json = attrs.field(default=KEEP, init=False)
     trainings: int = attrs.field(default=0, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.head = self.context.head
+        self.head, self.parts = self.context.head, list(self.case.gathered)
+        self.held = {card.number: card for card in self.case.start.cards}
+        self.complete = not self.case.nature.gathers
 
     def begin(self, part: Any) -> Step:
         """
@@ -291,6 +336,7 @@ class Desk:
                 do="let it end: a step gets one sweep's cards, and further cards get further steps",
             )
             answer = self.answer(request)
+        self._insist_ended(requests)
         return Trace(requests=tuple(requests), decided=self.decided, memory=self.memory)
 
     def abandon(self, part: Any, after: int) -> bool:
@@ -336,15 +382,8 @@ class Desk:
                 for one in (request.reference, *request.candidates)
             ]
             return compared(rows)
-        if isinstance(request, Commit):
-            self.decide(request.cards, "committed")
-            if request.memory is not KEEP:
-                self.memory = request.memory
-            if request.candidate != self.head.artifact:
-                self.head = Snapshot(self.head.version + 1, request.candidate)
-            return self.head
-        if isinstance(request, Train):
-            return self.train(request)
+        if isinstance(request, Commit | Gather | Train):
+            return _ANSWERS[type(request)](self, request)
         if isinstance(request, Consume | Carry):
             self.decide(request.cards, getattr(request, "reason", "carried"))
             return None
@@ -355,11 +394,34 @@ class Desk:
         )
         return None
 
+    def commit(self, request: Commit) -> Snapshot:
+        """
+        The head with a candidate.
+        """
+        self.decide(request.cards, "committed")
+        if request.memory is not KEEP:
+            self.memory = request.memory
+        if request.candidate != self.head.artifact:
+            self.head = Snapshot(self.head.version + 1, request.candidate)
+            self._moved()
+        return self.head
+
     def decide(self, numbers: Sequence[int], what: str) -> None:
         """
         Note what becomes of cards.
         """
-        held = {card.number for card in self.case.start.cards}
+        held, groups = self.held, self.case.nature.groups
+        insist(
+            not groups or what != "carried",
+            f"a step carries groups over: {list(numbers)}",
+            do="commit or consume them, since a group that waits gets older; keep in memory what is to"
+            " be remembered of them",
+        )
+        insist(
+            self.complete or not numbers,
+            f"a step decides groups {list(numbers)} ({what}) before its batch is complete",
+            do=_NOT_GATHERED,
+        )
         for number in numbers:
             insist(
                 number in held,
@@ -373,11 +435,47 @@ class Desk:
             )
             self.decided[number] = what
 
+    def gather(self, request: Gather) -> tuple[Card, ...]:
+        """
+        Further groups of the batch; none once it is complete.
+        """
+        del request
+        insist(
+            self.case.nature.groups,
+            "a step yielded Gather(), and its aggregator learns from proposals",
+            do="let a step end: further cards get further steps; or learn from outcomes",
+        )
+        if not self.parts:
+            self.complete = True
+            return ()
+        more = self.parts.pop(0)
+        self.held |= {card.number: card for card in more}
+        return more
+
+    def _moved(self) -> None:
+        self.moves += 1
+        most = self.case.nature.updates_per_step
+        insist(
+            self.moves <= most or not self.case.nature.groups,
+            f"a step moves the head {self.moves} times, and updates_per_step is {most}",
+            do="commit once, or declare updates_per_step: the bound of ages counts on it",
+        )
+
+    def _insist_ended(self, requests: Sequence[str]) -> None:
+        if not self.case.nature.groups:
+            return
+        insist(self.complete, "a step ended before its batch was complete", do=_NOT_GATHERED)
+        insist(
+            [request for request in requests if request != spelled(Gather())],
+            "a step that has its whole batch asked for nothing",
+            do="commit, or Consume(cards): the batch is complete, and waiting brings no more of it",
+        )
+
     def train(self, request: Train) -> Json:
         """
         What the domain learns.
         """
-        held = {card.number: card for card in self.case.start.cards}
+        held = self.held
         gone = {number for number, what in self.decided.items() if what != "carried"}
         for number in request.cards:
             insist(
@@ -415,10 +513,22 @@ class Desk:
         return answer.value  # type: ignore[union-attr, return-value] # a measurement gives a float
 
 
+_ANSWERS: dict[type[Any], Callable[[Desk, Any], Any]] = {
+    Commit: Desk.commit,
+    Gather: Desk.gather,
+    Train: Desk.train,
+}
+
+
 class Abandoned(GeneratorExit):
     """
     What a step is told that nobody listens to any more.
     """
+
+
+def _are_cards(value: Any) -> bool:
+    parts = cast("tuple[object, ...]", value) if isinstance(value, tuple) else ()
+    return bool(parts) and all(isinstance(part, Card) for part in parts)
 
 
 def spelled(request: object) -> str:

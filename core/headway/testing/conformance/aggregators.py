@@ -24,15 +24,22 @@ from headway.testing._playing import ScriptError
 from headway.testing._rehearsal import Rehearsal, Rehearsed
 from headway.testing._toy import ToyDomain
 from headway.testing.conformance._aggregator_checks import (
+    arrived_otherwise,
     difference,
     ended,
     fate,
     insist_decided,
     listed,
-    reordered,
     selector_of,
     spelled_work,
-    unusual_cards,
+    unusual,
+)
+from headway.testing.conformance._aggregator_groups import (
+    Nature,
+    insist_no_order_shows,
+    insist_payload_alone,
+    skip_without_groups,
+    skip_without_proposals,
 )
 from headway.testing.conformance._aggregator_steps import Corpus, StandIn, cards_spelled, plain
 from headway.testing.conformance._common import Contract, Make, insist
@@ -99,11 +106,12 @@ class AggregatorContract(Contract):
 
     def calm(self, seed: int, make: Make, domain: MakeDomain, *, rollouts: int = 6) -> Rehearsal:
         """
-        A run in which nothing fails, of so many rollouts and those of three batches.
+        A run in which nothing fails, of so many rollouts, or groups, and those of three batches.
         """
+        part = make()
         options = {
             "n_workers": 4,
-            "max_rollouts": rollouts + 3 * make().batch,
+            "max_rollouts": (rollouts + 3 * part.batch) * Nature.of(part).group_size,
             "rollout_timeout": 5.0,
             "eval_timeout": 5.0,
             "train_timeout": 5.0,
@@ -124,7 +132,8 @@ class AggregatorContract(Contract):
 
     def test_what_it_declares_can_be_used(self, make: Make) -> None:
         """
-        ``batch`` is at least 1, ``max_steps`` from 1 to 3, and ``step`` is there.
+        ``batch`` is at least 1, ``max_steps`` from 1 to 3, and ``step`` is there; what it says of
+        groups goes together.
         """
         part = make()
         insist(
@@ -143,6 +152,7 @@ class AggregatorContract(Contract):
             f"max_steps is {shown(most)}",
             do="declare how many steps may race: 1, 2 or 3; or leave it out, which means 1",
         )
+        Nature.of(part).insist_sound(most)
 
     # ------------------------------------------------------------------ one step
 
@@ -150,6 +160,7 @@ class AggregatorContract(Contract):
         """
         A step that is given no cards ends, and raises nothing.
         """
+        skip_without_proposals(make(), "a batch of groups has at least one")
         for case in corpus.cases:
             ended(partial(corpus.walk, make(), case.with_cards()), "on no cards")
 
@@ -158,7 +169,7 @@ class AggregatorContract(Contract):
         A step takes a single card, whatever the batch: the last sweep of a run may have no more.
         """
         for case in corpus.cases:
-            for card in case.start.cards:
+            for card in case.cards:
                 alone = case.with_cards(card).quiet
                 trace = ended(partial(corpus.walk, make(), alone), f"on {shown(card)}")
                 insist_decided(alone, trace)
@@ -182,13 +193,18 @@ class AggregatorContract(Contract):
     def test_unusual_cards_are_borne(self, make: Make, corpus: Corpus) -> None:
         """
         Stale, rebased, duplicate, conflicting, contract-breaking, unverified: a step raises on none.
+        Nor does it on groups that are stale, of mixed ages, of equal or extreme rewards.
         """
+        least, span = (
+            self.options.get("least_members"),
+            corpus.stage.engine.bench.domain.reward_range,
+        )
         for case in corpus.cases:
-            for what, cards in unusual_cards(case.start.cards):
-                unusual = case.with_cards(*cards).quiet
+            for what, cards in unusual(case, least, span):
+                seldom = case.with_cards(*cards).quiet
                 about = f"on {what} cards: {shown(cards)}"
-                trace = ended(partial(corpus.walk, make(), unusual), about)
-                insist_decided(unusual, trace)
+                trace = ended(partial(corpus.walk, make(), seldom), about)
+                insist_decided(seldom, trace)
 
     def test_inputs_are_not_changed(self, make: Make, corpus: Corpus) -> None:
         """
@@ -228,21 +244,21 @@ class AggregatorContract(Contract):
 
     def test_arrival_order_is_indifferent(self, make: Make, corpus: Corpus) -> None:
         """
-        Where the aggregator says so: the same cards in another order have the same fate.
+        Where the aggregator says so: the same cards in another order have the same fate.  Groups always
+        do, in whatever order their rollouts began, and however they are gathered.
         """
-        if not self.order_free:
+        if not self.order_free and not Nature.of(make()).groups:
             pytest.skip("order_free = False: it may take its cards as they arrive")
         for case in corpus.cases:
             expected = fate(case, corpus.walk(make(), case))
-            for cards in reordered(case.start.cards):
-                other = case.with_cards(*cards)
+            for other in arrived_otherwise(case):
                 found = fate(other, corpus.walk(make(), other))
                 insist(
                     expected == found,
                     "cards that arrive in another order are decided otherwise:"
                     f" {shown(expected)} became {shown(found)}",
-                    do="sort the cards by their tickets before anything else, or set"
-                    " order_free = False",
+                    do="sort the cards by their tickets before anything else, groups by their numbers,"
+                    " or set order_free = False, which groups may not",
                 )
 
     def test_memory_is_json(self, make: Make, corpus: Corpus) -> None:
@@ -347,6 +363,15 @@ class AggregatorContract(Contract):
             f"select uses {'; '.join(watch.seen)}",
             do="use nothing but the arguments, and no randomness but the rng that select is given",
         )
+
+    def test_select_gives_a_group_its_payload_alone(self, make: Make, corpus: Corpus) -> None:
+        """
+        Task and head are what its members have in common.
+        """
+        skip_without_groups(make())
+        part = selector_of(make)
+        for selection in corpus.selections:
+            insist_payload_alone(selection.ask(part))
 
     def test_select_is_quick(self, make: Make, corpus: Corpus) -> None:
         """
@@ -463,6 +488,7 @@ class AggregatorContract(Contract):
         """
         Proposals that are too long, no JSON or made before, and calls that raise instead.
         """
+        skip_without_proposals(make(), "nobody is asked for proposals")
         calm = self.calm(seed, make, domain)
         hostile = attrs.evolve(
             calm,
@@ -470,6 +496,14 @@ class AggregatorContract(Contract):
             options={**calm.options, "max_worker_errors": 1000},  # else some runs end early
         )
         self._sound(seed, hostile)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_no_order_shows_in_sync_mode(self, make: Make, domain: MakeDomain, seed: int) -> None:
+        """
+        Of groups: however long rollouts take and however many run at once, the batches are the same.
+        """
+        skip_without_groups(make())
+        insist_no_order_shows(self.calm(seed, make, domain))
 
     @pytest.mark.parametrize("chunk", range(CHUNKS))
     def test_interleavings(self, make: Make, domain: MakeDomain, chunk: int) -> None:
