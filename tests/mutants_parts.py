@@ -15,7 +15,7 @@ from typing import get_args
 
 from headway.builtins._estimators import Linear
 from headway.builtins._executor import ThreadExecutor
-from headway.builtins._policies import Guarded
+from headway.builtins._policies import Drop, Guarded
 from headway.builtins._sampler import ShuffledEpochs, UnsolvedEpochs
 from headway.contracts import HeadCommitted, Notice, RunStarted, SweepDone
 
@@ -79,6 +79,51 @@ class LikesBreaking(Guarded):
 
     def decide(self, eta, alpha, contract_breaking):
         return super().decide(eta, alpha, not contract_breaking)
+
+
+class HurriesGroups(Guarded):
+    """
+    Declares a rule that no gate has.
+    """
+
+    rule = "hurry"
+
+
+class LooksThroughNoWindow(Guarded):
+    """
+    Forgets the window of its rule.
+    """
+
+    rule = "window"
+
+
+class OpensTheWindow(Guarded):
+    """
+    Declares a window for a rule that has none.
+    """
+
+    window = 4
+
+
+class SaysNothingOfGroups(Drop):
+    """
+    Forgets to answer for groups that are old.
+    """
+
+    def decide(self, eta, alpha, contract_breaking):
+        return super().decide(eta, alpha, contract_breaking) if eta <= alpha else None
+
+
+class DropsEverySecond(Drop):
+    """
+    Lets every second group be used that is too old.
+    """
+
+    calls = 0
+
+    def decide(self, eta, alpha, contract_breaking):
+        self.calls += eta > alpha
+        return "discard" if eta > alpha and self.calls % 2 else "accept"
 
 
 # -------------------------------------------------------------------------------------- estimators

@@ -5,9 +5,11 @@ Short runs of a small domain, into which one part is put.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
-from headway.durations import Uniform
+from headway.contracts import Artifact, Card, Commit, Step, StepContext
+from headway.durations import LogNormal, Uniform
 from headway.result import Result
 from headway.run import run
 from headway.testing._toy import ToyDomain
@@ -25,6 +27,12 @@ DRIVEN: tuple[tuple[str, str], ...] = (
 _LAWS = dict.fromkeys(("rollout", "propose", "measure"), Uniform(0.5, 1.5))
 
 
+_TAILS = {"rollout": LogNormal(1.0, 1.5)}
+
+GROUPS_BOUND = 1
+"""How old groups may be in such a run; it is a small number, so that some are older."""
+
+
 def toy_run(mode: str, driver: str, **options: Any) -> Result:
     """
     The result of a short run, every invariant asserted on the way.
@@ -39,6 +47,38 @@ def toy_run(mode: str, driver: str, **options: Any) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what failed stands in the result
         return run(domain, mode=mode, driver=driver, **(usual | options))
+
+
+class Steps:
+    """
+    Learns from outcomes, and nothing of them: each update counts a key of the toy's states up.
+    """
+
+    learns_from = "outcomes"
+    batch = 3
+    group_size = 2
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Use the whole batch.
+        """
+        state = context.head.artifact.value
+        yield Commit(Artifact({**state, "a": state["a"] + 1}), cards)
+
+
+def toy_groups(mode: str, driver: str, **options: Any) -> Result:
+    """
+    The result of a short run that learns from outcomes.
+
+    Args:
+        mode: ``sync`` or ``async``.
+        driver: The driver's name.
+        options: Those of ``run``; the part under test is among them.
+    """
+    usual: dict[str, Any] = {"aggregator": Steps(), "updates": 20, "max_rollouts": 400}
+    usual |= {"n_workers": 24, "durations": _TAILS}
+    usual |= {} if mode == "sync" else {"max_staleness": GROUPS_BOUND}
+    return toy_run(mode, driver, **(usual | options))
 
 
 def faults(result: Result) -> str:

@@ -23,7 +23,7 @@ from headway.errors import shown
 from headway.keyed import keyed_rng
 from headway.testing.conformance._asking import asked
 from headway.testing.conformance._common import Contract, Make, insist
-from headway.testing.conformance._runs import DRIVEN, faults, toy_run
+from headway.testing.conformance._runs import DRIVEN, GROUPS_BOUND, faults, toy_groups, toy_run
 
 ORDER: tuple[str, ...] = ("accept", "rebase", "discard")
 """The verdicts, the kindest first."""
@@ -33,6 +33,14 @@ ALPHAS: tuple[int, ...] = (0, 1, 3, 4, 10, 10**12)
 
 GRID: tuple[tuple[int, int, bool], ...] = tuple(product(ETAS, ALPHAS, (False, True)))
 """What a policy is asked: eta, alpha, and whether a contract is broken."""
+
+
+RULES = ("wait", "window", "none")
+"""By which rule a batch of groups may be used."""
+
+
+def _rule_of(policy: object) -> object:
+    return getattr(policy, "rule", "wait")
 
 
 def _call(eta: int, alpha: int, breaking: bool) -> str:
@@ -143,6 +151,53 @@ class StalenessPolicyContract(Contract):
                 f"{_call(eta, alpha, True)} gave {breaking!r}, and {plain!r} without the break",
                 do="discard what breaks a contract once eta is above 0; a policy that means it sets"
                 " strict = False in its test class",
+            )
+
+    def test_its_rule_can_be_used(self, make: Make) -> None:
+        """
+        What says when a batch of groups may be used: none, or one of three, with its window.
+        """
+        policy = make()
+        rule, window = _rule_of(policy), getattr(policy, "window", 0)
+        insist(
+            rule in RULES,
+            f"rule is {shown(rule)}",
+            do="declare 'wait', 'window' or 'none'; or leave it out, which means 'wait'",
+        )
+        sound = type(window) is int and (window >= 1 if rule == "window" else window == 0)
+        insist(
+            sound,
+            f"window is {shown(window)}, and rule is {rule!r}",
+            do="declare the groups that a batch is taken from, a whole number from 1 on, with the rule"
+            " 'window', and with no other",
+        )
+
+    @pytest.mark.parametrize(("mode", "driver"), DRIVEN)
+    def test_runs_of_groups_end_well_with_it(self, make: Make, mode: str, driver: str) -> None:
+        """
+        Where outcomes are learnt from: nothing is at fault, and all updates are made.
+        """
+        result = toy_groups(mode, driver, policy=make())
+        found = faults(result) or ("" if result.stop_reason == "updates" else result.stop_reason)
+        insist(
+            not found,
+            f"a run of groups with it in {mode} mode under {driver} had faults: {found}",
+            do="discard of groups what is older than alpha at most, and nothing younger: others take"
+            " its place, and none may ever be used",
+        )
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_groups_are_no_older_than_it_says(self, make: Make, seed: int) -> None:
+        """
+        Where outcomes are learnt from: none is used that it discards.
+        """
+        policy, bound = make(), GROUPS_BOUND
+        result = toy_groups("async", "simulated", policy=policy, seed=seed)
+        for age in result.committed_by_eta:
+            insist(
+                age <= bound or _asked(policy, age, bound, False) != "discard",
+                f"a group {age} versions old was used, with max_staleness {bound}",
+                do="let decide answer alike, whatever was asked before",
             )
 
     @pytest.mark.parametrize(("mode", "driver"), DRIVEN)
