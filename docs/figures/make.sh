@@ -2,7 +2,8 @@
 # Makes the tables and plots of docs/explanation/where-async-helps.md: bash docs/figures/make.sh
 # HEADWAY names another command line than the one on the path.  Needs the extra "plot".
 # Four to five minutes of one core.  The simulated driver makes every figure repeatable.
-# lag_budget.py beside it makes the table of docs/explanation/choosing-a-lag-budget.md.
+# lag_budget.py beside it makes the table of docs/explanation/choosing-a-lag-budget.md, groups.py
+# the table and the plot of docs/explanation/groups.md.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")"

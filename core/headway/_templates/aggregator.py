@@ -30,6 +30,7 @@ class NewcomerAggregator:
         for option, value in {"batch_size": batch_size, "draws": draws}.items():
             if value < 1:
                 raise OptionError(option, value, "Give a whole number of at least 1.")
+        # One that needs no proposals, such as an evolution strategy, also has learns_from = "outcomes".
         self.batch: int = batch_size
         self.draws: int = draws
 
