@@ -36,7 +36,7 @@ BAD_FLAGS = {
     ),
     "--policy gaurded": (
         "--policy: there is no staleness policy named 'gaurded'. Did you mean 'guarded'? "
-        "Choices: full, guarded, reflective."
+        "Choices: drop, full, guarded, mask, reflective, soft, wait, window."
     ),
     "--observer nobody": "--observer: there is no observer named 'nobody'. Choices: silent.",
     "--set rewrad=1": (

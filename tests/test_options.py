@@ -41,6 +41,8 @@ MAY_BE_ZERO = {
     "eval_concurrency",
     "async_ratio",
     "alpha",
+    "max_staleness",
+    "admit_ahead",
     "max_wait_rounds",
     "carry_limit",
     "oracle_budget",
