@@ -12,7 +12,7 @@ from pathlib import Path
 
 import attrs
 import pytest
-from climbing import Climber, Hill
+from climbing import Climber, Gatherer, Hill
 
 from headway import run
 from headway.cli import main
@@ -23,6 +23,7 @@ from headway.durations import LogNormal
 from headway.options import RunOptions
 from headway.result import Result
 from headway.rundir import read_status
+from headway.what_if import what_if
 
 LAWS = {"rollout": LogNormal(1.0, 1.0)}
 
@@ -253,6 +254,23 @@ def test_the_command_tells_the_ages_to_expect_and_no_lag_budget(kept):
     )
     assert "update 8; " in kept.err
     assert "  updates   8; ages 0 to" in kept.out
+
+
+@pytest.mark.parametrize("name", ["Climber", "Gatherer"])
+def test_what_if_answers_for_groups(name, tmp_path):
+    """
+    With as many updates as were made, and ages that the changed bound allows.
+    """
+    kind = {"Climber": Climber, "Gatherer": Gatherer}[name]
+    options = {"driver": "simulated", "durations": LAWS, "n_workers": 16, "updates": 12}
+    made = run(Hill(), aggregator=kind(), run_dir=tmp_path / "d", **options)
+    answer = what_if(tmp_path / "d", {"max_staleness": 1})
+
+    assert 12 == made.version == answer.simulated.commits == answer.changed.commits
+    assert made.rollouts == answer.simulated.rollouts
+    assert max(answer.simulated.lag) <= 2
+    assert max(answer.changed.lag) <= 1
+    assert answer.changed.seconds > answer.simulated.seconds
 
 
 def test_the_status_tells_updates(kept, capsys):

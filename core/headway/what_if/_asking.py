@@ -180,12 +180,16 @@ def _with_aggregator(
 ) -> dict[str, Any]:
     if record is None:
         return options
-    recorded = int(header.plan.blueprint.gate_options.get("batch", 1))
+    config, gate = header.plan.blueprint.config, header.plan.blueprint.gate_options
     return options | {
         "aggregator": StandInAggregator(
-            batch=recorded,
-            max_steps=header.plan.blueprint.config.max_steps,
+            batch=int(gate.get("groups_per_step", gate.get("batch", 1))),
+            max_steps=config.max_steps,
             sweeps=record.sweeps,
+            learns_from=config.learns_from,
+            group_size=config.group_size,
+            gathers=bool(gate.get("early", False)),
+            updates_per_step=int(gate.get("updates_per_step", 1)),
         )
     }
 

@@ -18,7 +18,9 @@ from headway.contracts import (
     Artifact,
     Card,
     Commit,
+    Consume,
     Domain,
+    Gather,
     Json,
     Measure,
     Outcome,
@@ -154,17 +156,27 @@ class StandInAggregator:
         batch: How many new cards make a step worth while.
         max_steps: How many steps may be open at once.
         sweeps: What sweeps did.
+        learns_from: What the recorded one learned from.
+        group_size: Rollouts of a group.
+        gathers: Whether steps begin before their batch is complete.
+        updates_per_step: The most versions that a step of groups moves the head.
     """
 
     batch: int
     max_steps: int
     sweeps: Sequence[Swept]
+    learns_from: str = "proposals"
+    group_size: int = 1
+    gathers: bool = False
+    updates_per_step: int = 1
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
         """
         Do as a recorded sweep did.
         """
         as_was = context.rng.choice(self.sweeps) if self.sweeps else Swept(measured=0, committed=0)
+        if self.learns_from == "outcomes":
+            return (yield from self._update(as_was, cards, context))
         count = round(as_was.committed * len(cards)) or int(as_was.committed > 0)
         chosen = cards[:count]
         candidate = context.apply(*(card.diff for card in chosen or cards))
@@ -177,6 +189,19 @@ class StandInAggregator:
             yield Measure(
                 (context.head,), context.held_out[:1]
             )  # known: it decides, and costs nothing
+
+    def _update(self, as_was: Swept, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Use a batch of groups as a recorded one was used.
+        """
+        held = list(cards)
+        while self.gathers and (more := (yield Gather())):
+            held += more
+        candidate = Artifact({**context.head.artifact.value, "": f"update {context.step}"})
+        for _ in range(as_was.trained):
+            yield Train(held)
+        yield from _requests(candidate, as_was.measured, context)
+        yield Commit(candidate, held) if as_was.committed else Consume(held)
 
 
 def _requests(candidate: Artifact, count: int, context: StepContext) -> Iterator[Measure]:
