@@ -39,7 +39,7 @@ from headway.contracts import (
 from headway.errors import shown
 from headway.testing.conformance._asking import asked
 from headway.testing.conformance._common import Contract, Make, insist
-from headway.testing.conformance._runs import DRIVEN, faults, toy_run
+from headway.testing.conformance._runs import DRIVEN, faults, toy_groups, toy_run
 
 
 @attrs.frozen(kw_only=True)
@@ -210,6 +210,18 @@ class ObserverContract(Contract):
                 f"the run's digest is {digests[0]} with it and {digests[1]} without",
                 do="change nothing that the run uses, such as the artifact of a HeadCommitted",
             )
+
+    @pytest.mark.parametrize(("mode", "driver"), DRIVEN)
+    def test_a_run_of_groups_ends_well_with_it(self, make: Make, mode: str, driver: str) -> None:
+        """
+        It is told of updates there, and has no fault of its own.
+        """
+        found = faults(toy_groups(mode, driver, observers=(make(),)))
+        insist(
+            not found,
+            f"a run of groups with it in {mode} mode under {driver} had faults: {found}",
+            do="mend the first one: 'observer' means that it raised; after three times it is told no more",
+        )
 
     def test_two_of_them_do_not_mind_each_other(self, make: Make) -> None:
         """

@@ -24,7 +24,7 @@ from headway.errors import shown
 from headway.keyed import keyed_rng
 from headway.testing.conformance._asking import asked
 from headway.testing.conformance._common import Contract, Make, insist
-from headway.testing.conformance._runs import DRIVEN, faults, toy_run
+from headway.testing.conformance._runs import DRIVEN, faults, toy_groups, toy_run
 
 SIZES: tuple[int, ...] = (1, 2, 7, 40)
 """Numbers of training tasks."""
@@ -194,6 +194,18 @@ class SamplerContract(Contract):
         insist(
             not found,
             f"a run with it in {mode} mode under {driver} had faults: {found}",
+            do="mend the first one: 'sampler' means that pick raised or gave no training task",
+        )
+
+    @pytest.mark.parametrize(("mode", "driver"), DRIVEN)
+    def test_runs_of_groups_end_well_with_it(self, make: Make, mode: str, driver: str) -> None:
+        """
+        Where outcomes are learnt from, it picks a task for each group.
+        """
+        found = faults(toy_groups(mode, driver, sampler=make()))
+        insist(
+            not found,
+            f"a run of groups with it in {mode} mode under {driver} had faults: {found}",
             do="mend the first one: 'sampler' means that pick raised or gave no training task",
         )
 
