@@ -46,7 +46,7 @@ BAD_FLAGS = {
     "--set reward": "--set='reward': Write it as KEY=VALUE.",
     "--durations rolout=none": (
         "--durations: there is no 'rolout'. Did you mean 'rollout'? "
-        "The kinds of work: commit, measure, propose, rebase, rollout."
+        "The kinds of work: commit, measure, propose, rebase, rollout, train."
     ),
     "--durations rollout=soon": "--durations: rollout='soon': Give one of none; constant:SECONDS",
     "--config nowhere.toml": (

@@ -109,7 +109,7 @@ def test_a_run_with_nothing_odd_is_told_of_its_ages_and_warned_of_nothing():
 
     assert [] == told
     assert (
-        "mean age about 1 updates while 8 groups are under way; never more than 3"
+        "ages of groups, in versions: mean about 1 while 8 are under way; never more than 3"
     ) in result.notes
 
 
@@ -117,9 +117,9 @@ def test_a_run_with_nothing_odd_is_told_of_its_ages_and_warned_of_nothing():
     ("options", "said"),
     [
         ({"mode": "sync"}, "each update waits for its batch of 4 groups: ages are 0"),
-        ({"admit_ahead": 2}, "mean age about 2 updates"),
+        ({"admit_ahead": 2}, "mean about 2 while"),
         ({"n_workers": 4}, "less since that takes 16 workers; never more than 2"),
-        ({"n_workers": 4, "bases": "stamp"}, "8 groups are under way; never"),
+        ({"n_workers": 4, "bases": "stamp"}, "8 are under way; never"),
         ({"policy": "soft"}, "the largest has no bound"),
         ({"policy": "mask"}, "the largest has no bound"),
         ({"policy": "drop"}, "older than 2 is thrown away, slow rollouts more often"),

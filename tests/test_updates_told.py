@@ -249,9 +249,7 @@ def test_the_command_tells_the_ages_to_expect_and_no_lag_budget(kept):
     What the other kind of aggregator goes by is not named.
     """
     assert "async ratio" not in kept.err
-    assert "  note: mean age about 1 updates while 8 groups are under way; never more than 3" in (
-        kept.err
-    )
+    assert "mean about 1 while 8 are under way; never more than 3" in kept.err
     assert "update 8; " in kept.err
     assert "  updates   8; ages 0 to" in kept.out
 

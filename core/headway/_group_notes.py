@@ -125,11 +125,11 @@ def age_notes(
     """
     if options.mode == "sync":
         return [f"each update waits for its batch of {gate.groups_per_step} groups: ages are 0"]
-    ages = f"mean age about {gate.mean_age:.3g} updates while {gate.capacity} groups are under way"
+    ages = f"mean about {gate.mean_age:.3g} while {gate.capacity} are under way"
     needed = gate.capacity * size
     if options.n_workers < needed and options.bases == "head":
         ages += f", less since that takes {needed} workers"
-    return [f"{ages}; {_largest(options, gate, policy)}"]
+    return [f"ages of groups, in versions: {ages}; {_largest(options, gate, policy)}"]
 
 
 def _largest(options: RunOptions, gate: Reservations, policy: StalenessPolicy) -> str:
