@@ -12,6 +12,7 @@ from climbing import Climber, Hill
 from headway import run
 from headway._group_notes import ASYNC_ALONE, FOR_OUTCOMES, FOR_PROPOSALS
 from headway.builtins._policies import Window
+from headway.contracts import Artifact, Commit
 from headway.errors import OptionError
 from headway.testing import ToyDomain
 
@@ -172,6 +173,40 @@ def test_a_policy_for_groups_is_noted_where_there_are_none():
     assert "policy=wait is for an aggregator that learns from outcomes" in by_name[0]
     assert "policy=Window is for" in by_class[0]
     assert [] == other
+
+
+class Halves(Climber):
+    """
+    Moves twice, with one half of its batch and then with the other.
+    """
+
+    updates_per_step = 2
+
+    def step(self, cards, context):
+        value = context.head.artifact.value
+        yield Commit(Artifact(value + 0.1), cards[:2])
+        yield Commit(Artifact(value + 0.2), cards[2:])
+
+
+@pytest.mark.parametrize("options", [{"mode": "sync"}, {"max_staleness": 1}])
+def test_a_step_of_two_updates_runs_in_either_mode(options):
+    """
+    In sync mode without a staleness of its own; the later update's groups are a version old.
+    """
+    told, result = climbed(aggregator=Halves(), **options)
+    (note,) = [note for note in result.notes if "ages" in note]
+
+    assert [] == told
+    assert (6, {0: 12}) == (result.version, dict(result.committed_by_eta))
+    assert note.endswith("at most 1" if "mode" in options else "never more than 1")
+
+
+def test_too_little_staleness_for_the_updates_of_a_step_is_refused():
+    """
+    With the least that does.
+    """
+    with pytest.raises(OptionError, match="max_staleness=0: Give at least 1"):
+        climbed(aggregator=Halves(), max_staleness=0)
 
 
 class OfPairs(Climber):

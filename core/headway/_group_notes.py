@@ -124,7 +124,9 @@ def age_notes(
         size: The members of a group.
     """
     if options.mode == "sync":
-        return [f"each update waits for its batch of {gate.groups_per_step} groups: ages are 0"]
+        most = f"at most {gate.max_age}" if gate.max_age else "0"
+        whole = f"each update waits for its batch of {gate.groups_per_step} groups"
+        return [f"{whole}: ages are {most}"]
     ages = f"mean about {gate.mean_age:.3g} while {gate.capacity} are under way"
     needed = gate.capacity * size
     if options.n_workers < needed and options.bases == "head":

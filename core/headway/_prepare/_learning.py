@@ -19,15 +19,17 @@ def reservations(options: RunOptions, aggregator: Any, policy: Any) -> dict[str,
     Raises:
         OptionError: two options can't be used together.
     """
-    sync = options.mode == "sync"
+    sync, updates = options.mode == "sync", getattr(aggregator, "updates_per_step", 1)
+    check_count("updates_per_step", updates, 1)
     return {
         "groups_per_step": aggregator.batch,
-        "max_staleness": options.staleness,
+        # What the later updates of a step use is as old as the first ones made it, in sync mode too.
+        "max_staleness": updates - 1 if sync else options.staleness,
         "admit_ahead": 0 if sync else options.admit_ahead,
         "oversample_factor": 1.0 if sync else options.oversample_factor,
         "batch_order": options.batch_order,
         "bases": options.bases,
-        "updates_per_step": getattr(aggregator, "updates_per_step", 1),
+        "updates_per_step": updates,
         "rule": getattr(policy, "rule", "wait"),
         "window": getattr(policy, "window", 0),
         "early": getattr(aggregator, "gathers", False),

@@ -310,7 +310,7 @@ def _draw_groups(seed: int, part: Any, given: Mapping[str, Any]) -> dict[str, An
     Options for an aggregator that learns from outcomes, which go together with those that are given.
     """
     rng, size = keyed_rng(seed, "groups"), getattr(part, "group_size", 1)
-    staleness = rng.choice([0, 1, 1, 2, 3])
+    staleness = max(rng.choice([0, 1, 1, 2, 3]), getattr(part, "updates_per_step", 1) - 1)
     policy = rng.choice(["wait", "wait", "guarded", "drop", "soft"])
     waits = policy in ("wait", "guarded") and "policy" not in given
     oversample = rng.choice([1.0, 1.0, 1.5]) if staleness and "max_staleness" not in given else 1.0
