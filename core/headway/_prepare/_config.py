@@ -150,6 +150,7 @@ def make_blueprint(
     """
     What the machine is built from.
     """
+    check_learning(options, parts.aggregator)
     learns_from = getattr(parts.aggregator, "learns_from", "proposals")
     if learns_from == "outcomes":
         gate, least_alpha = "reservations", options.staleness
@@ -157,7 +158,6 @@ def make_blueprint(
     else:
         gate, least_alpha = "barrier" if options.mode == "sync" else "lag", options.least_alpha
         given = _barrier(options) if options.mode == "sync" else _lag_gate(options, parts)
-    check_learning(options, parts.aggregator)
     return Blueprint(
         config=attrs.evolve(
             config,
