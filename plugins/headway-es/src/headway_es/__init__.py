@@ -1,0 +1,36 @@
+"""
+Evolution strategies with bounded staleness for Headway.
+"""
+
+from headway_es._arrays import decoded, encoded, state_of, theta_of
+from headway_es._corrections import Decay, Importance, LagRate, Recentre
+from headway_es._delay import Delay
+from headway_es._diagnostics import Report, StepReport, report_of
+from headway_es._domain import ESDomain
+from headway_es._noise import perturbation
+from headway_es._objectives import Objective
+from headway_es._optimizer import ES
+from headway_es._optimizers import SGD, Adam, Momentum, Optimizer
+
+__all__ = [
+    "ES",
+    "SGD",
+    "Adam",
+    "Decay",
+    "Delay",
+    "ESDomain",
+    "Importance",
+    "LagRate",
+    "Momentum",
+    "Objective",
+    "Optimizer",
+    "Recentre",
+    "Report",
+    "StepReport",
+    "decoded",
+    "encoded",
+    "perturbation",
+    "report_of",
+    "state_of",
+    "theta_of",
+]

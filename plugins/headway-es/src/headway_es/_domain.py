@@ -1,0 +1,174 @@
+"""
+A parameter vector to be improved, and what it is scored by.
+
+A rollout draws the perturbation that its payload names, and scores both halves of the pair.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from headway.contracts import Domain, Json, Outcome, Splits, Task
+from headway.errors import ContractError, OptionError
+from headway.keyed import keyed_rng
+from headway_es._arrays import state_of, theta_of
+from headway_es._kernels import Array, candidates
+from headway_es._noise import source_of
+from headway_es._objectives import Objective, objective_of
+from headway_es._optimizer import ES
+
+
+def _number(name: str, kind: type) -> Any:
+    def read(value: Any) -> Any:
+        try:
+            return None if value is None else kind(value)
+        except (TypeError, ValueError):
+            raise OptionError(name, value, f"Give {_WORDS[kind]}.") from None
+
+    return read
+
+
+_WORDS = {int: "a whole number", float: "a number"}
+
+
+@attrs.define(eq=False, kw_only=True)
+class ESDomain(Domain):
+    """
+    Maximises a function of a parameter vector; the state is ``{"theta": array}``.
+
+    Its options are also those of the optimizer that it brings, ``ES``, so that a command line has them
+    all.  Any number of threads may share one object.
+
+    Args:
+        objective: ``sphere``, ``ellipsoid``, ``rosenbrock``, ``rastrigin``, a function of one's own, or
+            an ``Objective``.
+        dim: The number of parameters of a function that has a name.
+        start: The first theta of a function of one's own.
+        episodes: What a function of one's own that names ``episodes`` is given.
+        population: See ``ES``.
+        sigma: See ``ES``.
+        lr: See ``ES``.
+        optimizer: See ``ES``.
+        shaping: See ``ES``.
+        corrections: See ``ES``.
+        noise: See ``ES``.
+        schedule: ``sync``, ``wait-K``, ``admit-K``, ``pipeline-K`` or ``drop-K``; None leaves it to the
+            options of the run.
+
+    Raises:
+        OptionError: an option can't be used.
+    """
+
+    name: ClassVar[str] = "es"
+    reward_range: tuple[float, float] = attrs.field(default=(-np.inf, np.inf), init=False)
+    measure_price: float | None = attrs.field(default=0.0, init=False)
+    solved: float = attrs.field(default=np.inf, init=False)
+    pure: bool = attrs.field(default=True, init=False)
+    deterministic: bool | None = attrs.field(init=False)
+    defaults: Mapping[str, Json] = attrs.field(init=False)  # type: ignore[misc]  # one of its own
+    options: ClassVar[Mapping[str, str]] = {
+        "objective": "sphere, ellipsoid, rosenbrock or rastrigin; sphere by default",
+        "dim": "parameters of the objective, 100 by default",
+        "population": "mirrored pairs in a batch, 32 by default",
+        "sigma": "size of a perturbation, 0.05 by default",
+        "lr": "learning rate, 0.02 by default",
+        "optimizer": "adam, sgd or momentum; adam by default",
+        "shaping": "ranks, pair-z, signed-ranks or raw; ranks by default",
+        "corrections": "some of recentre, decay, rate, importance, with commas; none by default",
+        "noise": "zig32-v1, sign32-v1 or table32-v1/K; zig32-v1 by default",
+        "schedule": "sync, wait-K, admit-K, pipeline-K or drop-K; by default as the run's options say",
+    }
+
+    objective: Objective = attrs.field(init=False)
+    _objective: Any = attrs.field(default="sphere", alias="objective")
+    dim: int = attrs.field(default=100, converter=_number("dim", int))
+    start: Any = None
+    episodes: int = attrs.field(default=1, converter=_number("episodes", int))
+    population: int = attrs.field(default=32, converter=_number("population", int))
+    sigma: float = attrs.field(default=0.05, converter=_number("sigma", float))
+    lr: float | None = attrs.field(default=None, converter=_number("lr", float))
+    optimizer: Any = "adam"
+    shaping: str = "ranks"
+    corrections: Any = ()
+    noise: str = "zig32-v1"
+    schedule: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.dim < 2:  # noqa: PLR2004 - Rosenbrock's function is of neighbours
+            raise OptionError("dim", self.dim, "Give at least 2.")
+        self.objective = objective_of(
+            self._objective, dim=self.dim, start=self.start, episodes=self.episodes
+        )
+        self.deterministic = self.objective.deterministic
+        self.defaults = {"aggregator": self._optimizer()}
+
+    def _optimizer(self) -> ES:
+        names = ("population", "sigma", "lr", "optimizer", "shaping", "corrections", "noise")
+        return ES(**{name: getattr(self, name) for name in names})
+
+    def tasks(self) -> Splits:
+        """
+        The objective's task batches.
+        """
+        return self.objective.splits()
+
+    def initial(self) -> Json:
+        """
+        The objective's first theta.
+        """
+        return state_of(self.objective.initial())
+
+    def rollout(
+        self, state: Json, task: Task, *, payload: Json = None, rng: random.Random
+    ) -> Outcome:
+        """
+        Score the two halves of the pair that the payload names; without a payload, theta itself.
+
+        The output holds ``f_plus``, ``f_minus`` (not for a single sample) and ``n_episodes``; the reward
+        is the mean.  What the objective may draw is keyed by the job, so that both halves see the same,
+        and so does a job that is tried again.
+        """
+        theta = theta_of(state)
+        if payload is None:
+            return Outcome(reward=self._score(theta, task, rng.getrandbits(64)))
+        job, seed = payload["job"], payload["seed"]
+        source = source_of(payload["noise"], seed, len(theta))
+        halves = candidates(source, job, theta, payload["sigma"])
+        names = ("f_plus", "f_minus") if payload["mirrored"] else ("f_plus",)
+        found = {n: self._score(x, task, (seed, "es", job)) for n, x in zip(names, halves, strict=False)}
+        mean = sum(found.values()) / len(found)
+        return Outcome(reward=mean, output={**found, "n_episodes": len(found) * self.episodes})
+
+    def _score(self, theta: Array, task: Task, key: object) -> float:
+        return self.objective.score(theta, task.data, keyed_rng(key))
+
+    def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
+        """
+        The objective at theta itself.
+        """
+        return self._score(theta_of(state), task, rng.getrandbits(64))
+
+    def propose(
+        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
+    ) -> Json | None:
+        """
+        Nothing: what an evolution strategy learns from is the outcomes themselves.
+        """
+        return None
+
+    def apply(self, state: Json, diff: Json) -> Json:
+        """
+        A state with another theta.
+
+        Raises:
+            ContractError: the change holds none.
+        """
+        if not isinstance(diff, dict) or "theta" not in diff:
+            raise ContractError("a change of a parameter vector is {'theta': array}")
+        theta_of(diff)
+        return {**state, "theta": diff["theta"]}
