@@ -13,8 +13,10 @@ from types import MappingProxyType
 FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("aggregator", "annealing"): "headway-annealing",
+        ("aggregator", "es"): "headway-es",
         ("aggregator", "islands"): "headway-islands",
         ("aggregator", "pareto"): "headway-pareto",
+        ("domain", "es"): "headway-es",
         ("domain", "inflect"): "headway-domains",
         ("domain", "router"): "headway-domains",
         ("ledger", "git"): "headway-git",

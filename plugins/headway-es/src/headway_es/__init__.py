@@ -11,6 +11,7 @@ from headway_es._noise import perturbation
 from headway_es._objectives import Objective
 from headway_es._optimizer import ES
 from headway_es._optimizers import SGD, Adam, Momentum, Optimizer
+from headway_es._schedules import schedule
 
 __all__ = [
     "ES",
@@ -31,6 +32,7 @@ __all__ = [
     "encoded",
     "perturbation",
     "report_of",
+    "schedule",
     "state_of",
     "theta_of",
 ]

@@ -74,9 +74,12 @@ def theta_of(state: Json) -> Array:
     Raises:
         ContractError: the state holds none.
     """
-    if not isinstance(state, dict) or "theta" not in state:
-        raise ContractError(f"{shown(state)} is no state of an evolution strategy: it has no 'theta'")
-    theta = decoded(state["theta"])
+    try:
+        held = state["theta"]
+    except (TypeError, KeyError) as error:
+        told = "it must be {'theta': array}"
+        raise ContractError(f"{shown(state)} is no state of a parameter vector: {told}") from error
+    theta = decoded(held)
     if theta.ndim != 1:
         raise ContractError(f"theta must have one dimension: its shape is {theta.shape}")
     return theta

@@ -107,7 +107,7 @@ class Recentre(_Nothing):
         The shifted fitness.
         """
         whole = _mean(cards)
-        shifts = {}
+        shifts: dict[Any, float] = {}
         for key, group in groupby(sorted(cards, key=self._key), key=self._key):
             members = list(group)
             alone = len(members) < _SMALLEST_GROUP
@@ -172,9 +172,7 @@ class Importance(_Nothing):
         ValueError: it is out of its range.
     """
 
-    guard: float = attrs.field(
-        default=0.5, validator=[instance_of((int, float)), ge(0.5), le(1)]
-    )
+    guard: float = attrs.field(default=0.5, validator=[instance_of((int, float)), ge(0.5), le(1)])
     history: int = attrs.field(default=8, validator=[instance_of(int), ge(1)])
 
 

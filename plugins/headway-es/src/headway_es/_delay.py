@@ -18,6 +18,7 @@ from headway.contracts import Json
 from headway_es._evidence import Evidence
 
 _KEY = 0xDE1A7
+_SHARE: Any = [instance_of((int, float)), gt(0), lt(1)]
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +37,7 @@ class Delay:
         ValueError: it is out of its range.
     """
 
-    share: float = attrs.field(validator=[instance_of((int, float)), gt(0), lt(1)])
+    share: float = attrs.field(validator=_SHARE)
     by: int = attrs.field(validator=[instance_of(int), ge(1)])
 
     def split(
@@ -72,4 +73,5 @@ def held_cards(value: Json) -> list[Evidence]:
     """
     The cards that ``held_json`` wrote.
     """
-    return [Evidence(**{**card, "fitness": tuple(card["fitness"])}) for card in value]
+    cards = (Evidence(**card) for card in value)
+    return [attrs.evolve(card, fitness=tuple(card.fitness)) for card in cards]

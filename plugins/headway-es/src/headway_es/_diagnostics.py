@@ -119,18 +119,20 @@ def report_of(memory: Json) -> Report:
     """
     if memory is None:
         return Report(updates=0, lags={}, refused=0, held=0, last=None)
-    if not isinstance(memory, dict) or "report" not in memory:
-        raise ContractError(f"{shown(memory)} is no memory of an evolution strategy")
-    held: Any = memory["report"]
-    last = held["last"]
+    try:
+        held: Any = memory["report"]
+        waiting = len(memory["held"])
+    except (TypeError, KeyError) as error:
+        raise ContractError(f"{shown(memory)} is no memory of an evolution strategy") from error
+    last: Any = held["last"]
     if last is not None:
-        drifts = {int(base): gone for base, gone in last["drift"].items()}
-        last = StepReport(**{**last, "drift": drifts})
+        drifts: Any = {int(base): gone for base, gone in last["drift"].items()}
+        last = attrs.evolve(StepReport(**last), drift=drifts)
     return Report(
         updates=held["updates"],
         lags={int(lag): count for lag, count in held["lags"].items()},
         refused=held["refused"],
-        held=len(memory["held"]),
+        held=waiting,
         last=last,
     )
 
@@ -139,7 +141,7 @@ def reported(before: Json, cards: Sequence[Evidence], step: StepReport, *, refus
     """
     The report after one more step, as a JSON value.
     """
-    old = {"updates": 0, "lags": {}, "refused": 0} if before is None else before
+    old: Any = {"updates": 0, "lags": {}, "refused": 0} if before is None else before
     lags: dict[str, int] = dict(old["lags"])
     for card in cards:
         lags[str(card.lag)] = lags.get(str(card.lag), 0) + 1
@@ -216,6 +218,8 @@ def _mean(cards: Sequence[Evidence]) -> float:
 
 
 def _cosine(one: Float64, other: Float64) -> float | None:
-    along, first, second = (float(np.add.reduce(a * b)) for a, b in ((one, other), (one, one), (other, other)))
+    along, first, second = (
+        float(np.add.reduce(a * b)) for a, b in ((one, other), (one, one), (other, other))
+    )
     length = math.sqrt(first * second)
     return along / length if length else None

@@ -8,32 +8,40 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import attrs
 import numpy as np
 
 from headway.contracts import Domain, Json, Outcome, Splits, Task
-from headway.errors import ContractError, OptionError
+from headway.errors import OptionError
 from headway.keyed import keyed_rng
 from headway_es._arrays import state_of, theta_of
 from headway_es._kernels import Array, candidates
 from headway_es._noise import source_of
 from headway_es._objectives import Objective, objective_of
 from headway_es._optimizer import ES
+from headway_es._schedules import schedule
+
+_UPDATES = 200
+"""Updates of a run that is not told how long it is to last."""
 
 
-def _number(name: str, kind: type) -> Any:
-    def read(value: Any) -> Any:
-        try:
-            return None if value is None else kind(value)
-        except (TypeError, ValueError):
-            raise OptionError(name, value, f"Give {_WORDS[kind]}.") from None
-
-    return read
-
+_NUMBERS: Mapping[str, type] = MappingProxyType(
+    {"dim": int, "episodes": int, "population": int, "sigma": float, "lr": float}
+)
+"""The options that a command line gives as text, and what they stand for."""
 
 _WORDS = {int: "a whole number", float: "a number"}
+
+
+def _number(name: str, value: Any) -> Any:
+    kind = _NUMBERS[name]
+    try:
+        return None if value is None else kind(value)
+    except (TypeError, ValueError):
+        raise OptionError(name, value, f"Give {_WORDS[kind]}.") from None
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -86,12 +94,12 @@ class ESDomain(Domain):
 
     objective: Objective = attrs.field(init=False)
     _objective: Any = attrs.field(default="sphere", alias="objective")
-    dim: int = attrs.field(default=100, converter=_number("dim", int))
+    dim: int = 100
     start: Any = None
-    episodes: int = attrs.field(default=1, converter=_number("episodes", int))
-    population: int = attrs.field(default=32, converter=_number("population", int))
-    sigma: float = attrs.field(default=0.05, converter=_number("sigma", float))
-    lr: float | None = attrs.field(default=None, converter=_number("lr", float))
+    episodes: int = 1
+    population: int = 32
+    sigma: float = 0.05
+    lr: float | None = None
     optimizer: Any = "adam"
     shaping: str = "ranks"
     corrections: Any = ()
@@ -99,13 +107,20 @@ class ESDomain(Domain):
     schedule: str | None = None
 
     def __attrs_post_init__(self) -> None:
+        for name in _NUMBERS:
+            setattr(self, name, _number(name, getattr(self, name)))
         if self.dim < 2:  # noqa: PLR2004 - Rosenbrock's function is of neighbours
             raise OptionError("dim", self.dim, "Give at least 2.")
         self.objective = objective_of(
             self._objective, dim=self.dim, start=self.start, episodes=self.episodes
         )
         self.deterministic = self.objective.deterministic
-        self.defaults = {"aggregator": self._optimizer()}
+        named = {"policy": "wait"} if self.schedule is None else schedule(self.schedule)
+        self.defaults = {  # pyright: ignore[reportIncompatibleVariableOverride]  # one of its own
+            "aggregator": self._optimizer(),
+            "updates": _UPDATES,
+            **named,
+        }
 
     def _optimizer(self) -> ES:
         names = ("population", "sigma", "lr", "optimizer", "shaping", "corrections", "noise")
@@ -140,7 +155,9 @@ class ESDomain(Domain):
         source = source_of(payload["noise"], seed, len(theta))
         halves = candidates(source, job, theta, payload["sigma"])
         names = ("f_plus", "f_minus") if payload["mirrored"] else ("f_plus",)
-        found = {n: self._score(x, task, (seed, "es", job)) for n, x in zip(names, halves, strict=False)}
+        found = {
+            n: self._score(x, task, (seed, "es", job)) for n, x in zip(names, halves, strict=False)
+        }
         mean = sum(found.values()) / len(found)
         return Outcome(reward=mean, output={**found, "n_episodes": len(found) * self.episodes})
 
@@ -168,7 +185,5 @@ class ESDomain(Domain):
         Raises:
             ContractError: the change holds none.
         """
-        if not isinstance(diff, dict) or "theta" not in diff:
-            raise ContractError("a change of a parameter vector is {'theta': array}")
         theta_of(diff)
         return {**state, "theta": diff["theta"]}

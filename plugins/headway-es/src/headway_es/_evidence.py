@@ -93,4 +93,6 @@ def check_alike(cards: Sequence[Evidence]) -> None:
         ContractError: there are both.
     """
     if len({len(card.fitness) for card in cards}) > 1:
-        raise ContractError("pairs and single samples are in one batch; give mirrored the same throughout")
+        raise ContractError(
+            "pairs and single samples are in one batch; give mirrored the same throughout"
+        )

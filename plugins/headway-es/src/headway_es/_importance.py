@@ -16,8 +16,8 @@ import attrs
 import numpy as np
 
 from headway_es._evidence import Evidence, ThetaAt
-from headway_es._kernels import BLOCK, Array, Float64
-from headway_es._noise import Source
+from headway_es._kernels import Array, Float64
+from headway_es._noise import BLOCK, Source
 from headway_es._shaping import mean_ranks
 
 

@@ -82,7 +82,8 @@ def _partial(
     """
     The sum over some cards in one block, in 32 bits.
     """
-    product, partial = room
+    product: Float32 = room[0]
+    partial: Float32 = room[1]
     (first, weight), *others = chunk
     source.scaled(first, number, weight, partial)
     for job, weight in others:

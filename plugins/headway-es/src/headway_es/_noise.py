@@ -274,11 +274,12 @@ def source_of(spec: str, seed: int, dim: int) -> Source:
     name, _, size = spec.partition("/")
     if name == Table32.spec and size.isdecimal():
         return Table32(seed, dim, int(size))
-    made = {Zig32.spec: Zig32, Sign32.spec: Sign32}.get(spec)
-    if made is None:
-        remedy = f"Give {Zig32.spec}, {Sign32.spec} or {Table32.spec}/22."
-        raise OptionError("noise", spec, remedy)
-    return made(seed, dim)
+    if spec == Zig32.spec:
+        return Zig32(seed, dim)
+    if spec == Sign32.spec:
+        return Sign32(seed, dim)
+    remedy = f"Give {Zig32.spec}, {Sign32.spec} or {Table32.spec}/22."
+    raise OptionError("noise", spec, remedy)
 
 
 def perturbation(spec: str, *, seed: int, job: int, dim: int) -> Float32:

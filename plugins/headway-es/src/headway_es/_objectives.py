@@ -32,7 +32,12 @@ class Objective(Protocol):
         deterministic: Whether one theta always scores the same on one task.
     """
 
-    deterministic: bool
+    @property
+    def deterministic(self) -> bool:
+        """
+        See the class.
+        """
+        ...
 
     def initial(self) -> Array:
         """
@@ -120,10 +125,9 @@ class Function:
         dim: The number of parameters, at least 2.
     """
 
-    deterministic = True
-
     name: str
     dim: int = 100
+    deterministic: bool = attrs.field(default=True, init=False)
 
     def initial(self) -> Array:
         """

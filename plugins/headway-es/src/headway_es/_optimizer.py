@@ -83,7 +83,6 @@ class ES:
 
     learns_from: ClassVar[str] = "outcomes"
     group_size: ClassVar[int] = 1
-    defaults: ClassVar[Mapping[str, Json]] = {"policy": "wait"}
 
     population: int = attrs.field(default=32, validator=_COUNT)
     sigma: float = attrs.field(default=0.05, validator=_SIZE)
@@ -168,9 +167,7 @@ class ES:
             return None if found is None else theta_of(found.value)
 
         estimate = self._method.estimate(batch, source, theta, theta_at)
-        moved, moments = self._method.move(
-            batch, estimate, theta, _unpacked(memory["moments"])
-        )
+        moved, moments = self._method.move(batch, estimate, theta, _unpacked(memory["moments"]))
         _check_finite(moved, head.version)
         told = step_report(
             self._method,
@@ -198,9 +195,7 @@ class ES:
         return kept if not depth else {**kept, str(head.version): head.artifact}
 
 
-def check_together(
-    shaping: str, corrections: Sequence[Correction], *, mirrored: bool
-) -> None:
+def check_together(shaping: str, corrections: Sequence[Correction], *, mirrored: bool) -> None:
     """
     Refuse a shaping that does not go with the rest.
 
@@ -219,7 +214,7 @@ def _packed(moments: Moments) -> Json:
     Moments as they are remembered: arrays as artifacts, which are never copied.
     """
     return {
-        name: Artifact(encoded(held)) if isinstance(held, np.ndarray) else held
+        name: held if isinstance(held, float) else Artifact(encoded(held))
         for name, held in moments.items()
     }
 

@@ -147,7 +147,7 @@ class Adam:
 
 
 def _piece(held: Any, piece: slice) -> Any:
-    return held[piece] if isinstance(held, np.ndarray) else held
+    return held if isinstance(held, float) else held[piece]
 
 
 def _decayed(old: Any, beta: float, new: Float64, room: Float64, out: Float64) -> None:
