@@ -12,6 +12,7 @@ from headway_es._objectives import Objective
 from headway_es._optimizer import ES
 from headway_es._optimizers import SGD, Adam, Momentum, Optimizer
 from headway_es._schedules import schedule
+from headway_es._strategy import Strategy
 
 __all__ = [
     "ES",
@@ -28,6 +29,7 @@ __all__ = [
     "Recentre",
     "Report",
     "StepReport",
+    "Strategy",
     "decoded",
     "encoded",
     "perturbation",

@@ -133,6 +133,7 @@ class Sign32:
     def __init__(self, seed: int, dim: int = 0) -> None:
         del dim
         self._stream = _Stream(checked_seed(seed), _NOISE_KEY)
+        self._octets = np.empty_like(_signs())
 
     def block(self, job: int, number: int, out: Float32) -> Float32:
         """
@@ -144,7 +145,8 @@ class Sign32:
         """
         The same times a factor: as many look-ups, and no product more.
         """
-        return self._spread(job, number, _signs() * factor, out)
+        np.multiply(_signs(), factor, out=self._octets)
+        return self._spread(job, number, self._octets, out)
 
     def _spread(self, job: int, number: int, octets: Float32, out: Float32) -> Float32:
         """
@@ -152,7 +154,7 @@ class Sign32:
         """
         whole = len(out) // 8 * 8
         packed = self._packed(job, number, len(out))
-        np.take(octets, packed[: whole // 8], axis=0, out=out[:whole].reshape(-1, 8), mode="clip")
+        np.take(octets, packed[: whole // 8], axis=0, out=out[:whole].reshape(-1, 8), mode="wrap")
         if whole < len(out):
             out[whole:] = octets[packed[-1]][: len(out) - whole]
         return out
