@@ -3,6 +3,7 @@ Evolution strategies with bounded staleness for Headway.
 """
 
 from headway_es._arrays import decoded, encoded, state_of, theta_of
+from headway_es._asktell import AskTell, Cma, Driven, Nevergrad
 from headway_es._corrections import Decay, Importance, LagRate, Recentre
 from headway_es._delay import Delay
 from headway_es._diagnostics import Report, StepReport, report_of
@@ -18,12 +19,16 @@ __all__ = [
     "ES",
     "SGD",
     "Adam",
+    "AskTell",
+    "Cma",
     "Decay",
     "Delay",
+    "Driven",
     "ESDomain",
     "Importance",
     "LagRate",
     "Momentum",
+    "Nevergrad",
     "Objective",
     "Optimizer",
     "Recentre",

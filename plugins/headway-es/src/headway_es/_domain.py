@@ -17,7 +17,7 @@ import numpy as np
 from headway.contracts import Domain, Json, Outcome, Splits, Task
 from headway.errors import OptionError
 from headway.keyed import keyed_rng
-from headway_es._arrays import state_of, theta_of
+from headway_es._arrays import decoded, state_of, theta_of
 from headway_es._kernels import Array, candidates
 from headway_es._noise import source_of
 from headway_es._objectives import Objective, objective_of
@@ -142,7 +142,8 @@ class ESDomain(Domain):
         self, state: Json, task: Task, *, payload: Json = None, rng: random.Random
     ) -> Outcome:
         """
-        Score the two halves of the pair that the payload names; without a payload, theta itself.
+        Score the two halves of the pair that the payload names, or the parameters that it brings;
+        without a payload, theta itself.
 
         The output holds ``f_plus``, ``f_minus`` (not for a single sample) and ``n_episodes``; the reward
         is the mean.  What the objective may draw is keyed by the job, so that both halves see the same,
@@ -152,6 +153,9 @@ class ESDomain(Domain):
         if payload is None:
             return Outcome(reward=self._score(theta, task, rng.getrandbits(64)))
         job, seed = payload["job"], payload["seed"]
+        if "theta" in payload:
+            score = self._score(decoded(payload["theta"]), task, (seed, "es", job))
+            return Outcome(reward=score, output={"f_plus": score, "n_episodes": self.episodes})
         source = source_of(payload["noise"], seed, len(theta))
         halves = candidates(source, job, theta, payload["sigma"])
         names = ("f_plus", "f_minus") if payload["mirrored"] else ("f_plus",)
