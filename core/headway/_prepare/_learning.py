@@ -72,6 +72,12 @@ def check_learning(options: RunOptions, aggregator: Any) -> None:
     if getattr(aggregator, "max_steps", 1) != 1:
         remedy = "An optimizer that learns from outcomes takes one step at a time."
         raise OptionError("max_steps", aggregator.max_steps, remedy)
+    bears = getattr(aggregator, "max_lag", None)
+    if bears is not None:
+        check_count("max_lag", bears, 0)
+        if options.staleness > bears:
+            remedy = f'The aggregator bears at most {bears}; with 0, mode="sync" is the same.'
+            raise OptionError("max_staleness", options.staleness, remedy)
     if options.rounds is not None:
         remedy = "The aggregator learns from outcomes, batch by batch; give updates."
         raise OptionError("rounds", options.rounds, remedy)

@@ -115,7 +115,8 @@ class Aggregator(Protocol):
     only at the end of the run, sorted by ``number``; with ``gathers``, False when absent, it begins
     with the first of them and asks for the others (see ``Gather``).  Its step moves the head at most
     ``updates_per_step`` times, 1 when absent.  A group that is decided but not committed
-    has been discarded; none can be carried over.
+    has been discarded; none can be carried over.  With ``max_lag``, None when absent, a run with a
+    larger ``max_staleness`` is refused.
 
     An aggregator may also have ``defaults``, options of a run that suit it, used where the caller
     gives none; they stand before the domain's.  A class has them on the class, since they are read
