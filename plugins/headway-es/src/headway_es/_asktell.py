@@ -235,7 +235,8 @@ class AskTell:
         text = self._begun(head, ticket.seed) if memory is None else memory["optimizer"]
         asked = _loaded(text)[1][head.version]
         chosen = asked[ticket.group % len(asked)]
-        payload = {"job": ticket.group, "seed": ticket.seed}
+        batch = ticket.group // self.population
+        payload = {"job": ticket.group, "batch": batch, "seed": ticket.seed}
         return Work(payload={**payload, "theta": encoded(self.driven.value(chosen))})
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:

@@ -94,13 +94,16 @@ class Recentre(_Nothing):
     Shifts the fitness of each group of at least two cards to the mean of the whole batch.
 
     Args:
-        by: ``"base"``: cards of one base version are a group; ``"task"``: those of one task batch.
+        by: ``"base"``: cards of one base version are a group; ``"task"``: those of one task;
+            ``"batch"``: those that were begun for one batch, where each batch meets tasks of its own.
 
     Raises:
         ValueError: ``by`` is another word.
     """
 
-    by: Literal["base", "task"] = attrs.field(default="base", validator=in_(("base", "task")))
+    by: Literal["base", "task", "batch"] = attrs.field(
+        default="base", validator=in_(("base", "task", "batch"))
+    )
 
     def fitness(self, cards: Sequence[Evidence]) -> list[Fitness]:
         """
@@ -115,7 +118,7 @@ class Recentre(_Nothing):
         return [tuple(f + shifts[self._key(card)] for f in card.fitness) for card in cards]
 
     def _key(self, card: Evidence) -> Any:
-        return card.base if self.by == "base" else card.task
+        return getattr(card, self.by)
 
 
 @attrs.frozen(kw_only=True)

@@ -20,7 +20,7 @@ from headway.keyed import keyed_rng
 from headway_es._arrays import decoded, state_of, theta_of
 from headway_es._kernels import Array, candidates
 from headway_es._noise import source_of
-from headway_es._objectives import Objective, objective_of
+from headway_es._objectives import Objective, Together, objective_of
 from headway_es._optimizer import ES
 from headway_es._schedules import schedule
 
@@ -53,11 +53,12 @@ class ESDomain(Domain):
     all.  Any number of threads may share one object.
 
     Args:
-        objective: ``sphere``, ``ellipsoid``, ``rosenbrock``, ``rastrigin``, a function of one's own, or
-            an ``Objective``.
+        objective: ``sphere``, ``ellipsoid``, ``rosenbrock``, ``rastrigin``, ``miniterm`` (which needs
+            headway-envs), a function of one's own, or an ``Objective``.
         dim: The number of parameters of a function that has a name.
         start: The first theta of a function of one's own.
-        episodes: What a function of one's own that names ``episodes`` is given.
+        episodes: Episodes of each half of a pair, where the objective has any: of ``miniterm``, 64 by
+            default, or of a function of one's own that names ``episodes``.
         population: See ``ES``.
         sigma: See ``ES``.
         lr: See ``ES``.
@@ -80,8 +81,9 @@ class ESDomain(Domain):
     deterministic: bool | None = attrs.field(init=False)
     defaults: Mapping[str, Json] = attrs.field(init=False)  # type: ignore[misc]  # one of its own
     options: ClassVar[Mapping[str, str]] = {
-        "objective": "sphere, ellipsoid, rosenbrock or rastrigin; sphere by default",
+        "objective": "sphere, ellipsoid, rosenbrock, rastrigin or miniterm; sphere by default",
         "dim": "parameters of the objective, 100 by default",
+        "episodes": "episodes of each half of a pair, where the objective has any",
         "population": "mirrored pairs in a batch, 32 by default",
         "sigma": "size of a perturbation, 0.05 by default",
         "lr": "learning rate, 0.02 by default",
@@ -96,7 +98,7 @@ class ESDomain(Domain):
     _objective: Any = attrs.field(default="sphere", alias="objective")
     dim: int = 100
     start: Any = None
-    episodes: int = 1
+    episodes: int | None = None
     population: int = 32
     sigma: float = 0.05
     lr: float | None = None
@@ -151,28 +153,33 @@ class ESDomain(Domain):
         """
         theta = theta_of(state)
         if payload is None:
-            return Outcome(reward=self._score(theta, task, rng.getrandbits(64)))
+            return Outcome(reward=self._score(theta, task.data, rng.getrandbits(64)))
         job, seed = payload["job"], payload["seed"]
+        data = _with_batch(task.data, payload["batch"])
         if "theta" in payload:
-            score = self._score(decoded(payload["theta"]), task, (seed, "es", job))
-            return Outcome(reward=score, output={"f_plus": score, "n_episodes": self.episodes})
-        source = source_of(payload["noise"], seed, len(theta))
-        halves = candidates(source, job, theta, payload["sigma"])
-        names = ("f_plus", "f_minus") if payload["mirrored"] else ("f_plus",)
-        found = {
-            n: self._score(x, task, (seed, "es", job)) for n, x in zip(names, halves, strict=False)
-        }
-        mean = sum(found.values()) / len(found)
-        return Outcome(reward=mean, output={**found, "n_episodes": len(found) * self.episodes})
+            halves = [decoded(payload["theta"])]
+        else:
+            source = source_of(payload["noise"], seed, len(theta))
+            halves = list(candidates(source, job, theta, payload["sigma"]))
+            halves = halves if payload["mirrored"] else halves[:1]
+        found = self._scores(halves, data, (seed, "es", job))
+        output = dict(zip(("f_plus", "f_minus"), found, strict=False))
+        episodes = len(found) * (self.episodes or 1)
+        return Outcome(reward=sum(found) / len(found), output={**output, "n_episodes": episodes})
 
-    def _score(self, theta: Array, task: Task, key: object) -> float:
-        return self.objective.score(theta, task.data, keyed_rng(key))
+    def _scores(self, halves: list[Array], data: Json, key: object) -> list[float]:
+        if isinstance(self.objective, Together):
+            return self.objective.scores(halves, data, keyed_rng(key))
+        return [self._score(half, data, key) for half in halves]
+
+    def _score(self, theta: Array, data: Json, key: object) -> float:
+        return self.objective.score(theta, data, keyed_rng(key))
 
     def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
         """
-        The objective at theta itself.
+        The objective at theta itself, as it measures held-out tasks.
         """
-        return self._score(theta_of(state), task, rng.getrandbits(64))
+        return self.objective.measure(theta_of(state), task.data, keyed_rng(rng.getrandbits(64)))
 
     def propose(
         self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
@@ -191,3 +198,11 @@ class ESDomain(Domain):
         """
         theta_of(diff)
         return {**state, "theta": diff["theta"]}
+
+
+def _with_batch(data: Json, batch: int) -> Json:
+    """
+    A task's data, with the number of the batch that a job was begun for.
+    """
+    given: Any = data
+    return {**given, "batch": batch} if isinstance(data, Mapping) else data

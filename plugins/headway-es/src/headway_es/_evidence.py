@@ -30,7 +30,8 @@ class Evidence:
         sigma: The size of its perturbation.
         base: The version of the centre that was perturbed.
         lag: How many versions the centre has moved since.
-        task: The id of the task batch that it was evaluated on.
+        task: The id of the task that it was evaluated on.
+        batch: The number of the batch that the job was begun for.
         episodes: How many episodes that took.
     """
 
@@ -40,6 +41,7 @@ class Evidence:
     base: int
     lag: int = 0
     task: str = ""
+    batch: int = 0
     episodes: int = 1
 
     @property
@@ -59,7 +61,8 @@ def evidence_of(card: Card, version: int) -> Evidence:
     """
     (member,) = card.members
     try:
-        job, sigma = member.payload["job"], member.payload["sigma"]
+        payload: Mapping[str, Any] = member.payload
+        job, sigma, batch = payload["job"], payload["sigma"], payload["batch"]
         output: Mapping[str, Any] = member.output
         names = ("f_plus", "f_minus") if "f_minus" in output else ("f_plus",)
         fitness = tuple(float(output[name]) for name in names)
@@ -74,6 +77,7 @@ def evidence_of(card: Card, version: int) -> Evidence:
         base=member.base,
         lag=version - member.base,
         task=card.task,
+        batch=batch,
         episodes=episodes,
     )
 

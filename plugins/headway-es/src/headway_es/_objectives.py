@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -54,6 +54,31 @@ class Objective(Protocol):
     def score(self, theta: Array, task: Json, rng: random.Random) -> float:
         """
         The fitness of theta on a task batch.
+
+        Args:
+            theta: What is scored, of shape (dim,).
+            task: The task's data; in training ``batch`` in it is the number of the batch that the job
+                was begun for, the same for all its jobs.
+            rng: Keyed by the job, and the same for both halves of a pair.
+        """
+        ...
+
+    def measure(self, theta: Array, task: Json, rng: random.Random) -> float:
+        """
+        The score of theta on a held-out task batch, which may be of another kind.
+        """
+        ...
+
+
+@runtime_checkable
+class Together(Protocol):
+    """
+    The optional half of an objective: scores the halves of a pair together, where that is quicker.
+    """
+
+    def scores(self, thetas: Sequence[Array], task: Json, rng: random.Random) -> list[float]:
+        """
+        The fitness of each, as ``score`` would have it.
         """
         ...
 
@@ -147,6 +172,12 @@ class Function:
         """
         return FUNCTIONS[self.name][0](theta)
 
+    def measure(self, theta: Array, task: Json, rng: random.Random) -> float:
+        """
+        The same.
+        """
+        return self.score(theta, task, rng)
+
 
 @attrs.frozen(kw_only=True)
 class Own:
@@ -194,6 +225,12 @@ class Own:
         known = {"task": task, "rng": rng, "episodes": self.episodes}
         return float(self.function(theta, **{name: known[name] for name in self._wanted}))
 
+    def measure(self, theta: Array, task: Json, rng: random.Random) -> float:
+        """
+        The same.
+        """
+        return self.score(theta, task, rng)
+
 
 def _wanted(function: Callable[..., float]) -> tuple[str, ...]:
     parameters = list(inspect.signature(function).parameters.values())[1:]
@@ -205,7 +242,7 @@ def _wanted(function: Callable[..., float]) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.name in _NAMES)
 
 
-def objective_of(given: Any, *, dim: int, start: Array | None, episodes: int) -> Objective:
+def objective_of(given: Any, *, dim: int, start: Array | None, episodes: int | None) -> Objective:
     """
     The objective that a name, a function or an object stands for.
 
@@ -213,8 +250,14 @@ def objective_of(given: Any, *, dim: int, start: Array | None, episodes: int) ->
         OptionError: there is none of that name, or a function came without ``start``.
     """
     if isinstance(given, str):
+        if given == "miniterm":
+            from headway_es._miniterm import MiniTerm
+
+            return MiniTerm(**({} if episodes is None else {"episodes": episodes}))
         if given not in FUNCTIONS:
-            remedy = f"Give one of {', '.join(FUNCTIONS)}, or pass a function from Python."
+            remedy = (
+                f"Give one of {', '.join(FUNCTIONS)}, miniterm, or pass a function from Python."
+            )
             raise OptionError("objective", given, remedy)
         return Function(name=given, dim=dim)
     if hasattr(given, "score"):
@@ -223,4 +266,4 @@ def objective_of(given: Any, *, dim: int, start: Array | None, episodes: int) ->
     if start is None:
         remedy = "A function of your own needs the theta that it starts from: give start."
         raise OptionError("objective", getattr(given, "__name__", given), remedy)
-    return Own(function=given, start=np.asarray(start, dtype=np.float64), episodes=episodes)
+    return Own(function=given, start=np.asarray(start, dtype=np.float64), episodes=episodes or 1)

@@ -120,6 +120,7 @@ class ES:
         """
         payload = {
             "job": ticket.group,
+            "batch": ticket.group // self.population,
             "seed": ticket.seed,
             "sigma": self.sigma,
             "noise": self.noise,
