@@ -121,6 +121,22 @@ def test_the_guard_cannot_be_let_down():
         Importance(guard=0.4)
 
 
+def test_weights_that_merely_drop_the_stale_half_are_refused():
+    """
+    Half of the batch would still be effective; the stale half alone would not.
+    """
+    theta, moved = np.ones(1000), np.full(1000, 0.98)
+    stale = evaluated(sphere, theta, range(16), base=0, version=1)
+    fresh = evaluated(sphere, moved, range(16, 32), base=1)
+    source = source_of("zig32-v1", 1, 1000)
+    found = method(corrections=(Importance(),)).estimate(
+        stale + fresh, source, moved, lambda _: theta
+    )
+
+    assert found.refused
+    assert 0.1 > found.effective
+
+
 def test_weights_are_refused_without_the_centres_they_need():
     """
     Or with several sigmas in one batch.

@@ -161,9 +161,9 @@ class Importance(_Nothing):
     """
     Weighs each half by how much likelier it is from the present centre than from its own.
 
-    The weights are self-normalised and the ranks centred by them.  When the effective sample size falls
-    below ``guard`` times the number of halves, the weights are refused and the batch is used without
-    them, which the report counts.  It holds the last ``history`` centres in the optimizer's memory, and
+    The weights are self-normalised and the ranks centred by them.  When the effective sample size of the
+    batch, or of the cards of one version, falls below ``guard`` times the number of halves, the weights
+    are refused and the batch is used without them, which the report counts.  It holds the last ``history`` centres in the optimizer's memory, and
     its exponentials may differ in the last bits between processors.
 
     Args:

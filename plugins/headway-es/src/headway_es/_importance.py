@@ -29,7 +29,8 @@ class Weighed:
     Args:
         cards: What each card's noise is multiplied by.
         bend: What the scores add for the distance of the centres; float64, of shape (dim,).
-        effective: The effective sample size as a share of the sample, from 0 to 1.
+        effective: The effective sample size as a share of the sample, from 0 to 1; the smallest of all
+            and of each base version.
     """
 
     cards: list[float]
@@ -46,6 +47,22 @@ def effective_share(weights: Sequence[float]) -> float:
     """
     squares = math.fsum(w * w for w in weights)
     return math.fsum(weights) ** 2 / (len(weights) * squares) if squares else 0.0
+
+
+def _effective(cards: Sequence[Evidence], weights: Sequence[float]) -> float:
+    """
+    The smallest effective share of all and of each base version alone.
+
+    Of all alone it is not enough: where half of the cards are fresh, weights that drop the other half
+    still leave one half.
+    """
+    halves = len(cards[0].fitness)
+    bases = [card.base for card in cards for _ in range(halves)]
+    found = [effective_share(weights)]
+    for base in set(bases):
+        mine = [w for w, b in zip(weights, bases, strict=True) if b == base]
+        found.append(effective_share(mine))
+    return min(found)
 
 
 def drift(base: Array, theta: Array, sigma: float) -> Float64:
@@ -111,4 +128,4 @@ def _combined(
         mine = terms[i * halves : (i + 1) * halves]
         coefficients.append(mine[0] - mine[1] if halves > 1 else mine[0])
         bend += math.fsum(mine) * drifts[card.base]
-    return Weighed(cards=coefficients, bend=bend, effective=effective_share(weights))
+    return Weighed(cards=coefficients, bend=bend, effective=_effective(cards, weights))
