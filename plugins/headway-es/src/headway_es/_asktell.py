@@ -256,7 +256,8 @@ class AskTell:
         kept = {v: c for v, c in asked.items() if version - v <= self.max_lag}
         kept[version] = self.driven.ask(optimizer, self._ahead)
         centre = self.driven.centre(optimizer)
-        state = {**head.artifact.value, **state_of(centre)}
+        # A centre that did not move would be no new version, and the new candidates belong to one.
+        state = {**head.artifact.value, **state_of(centre), "generation": version}
         yield Commit(Artifact(state), cards, memory={"optimizer": _saved(optimizer, kept)})
 
     @property

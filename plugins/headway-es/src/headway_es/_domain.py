@@ -15,9 +15,9 @@ import attrs
 import numpy as np
 
 from headway.contracts import Domain, Json, Outcome, Splits, Task
-from headway.errors import OptionError
+from headway.errors import ContractError, OptionError, shown
 from headway.keyed import keyed_rng
-from headway_es._arrays import decoded, state_of, theta_of
+from headway_es._arrays import decoded, encoded, state_of, theta_of
 from headway_es._kernels import Array, candidates
 from headway_es._noise import source_of
 from headway_es._objectives import Objective, Together, objective_of
@@ -185,19 +185,33 @@ class ESDomain(Domain):
         self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
     ) -> Json | None:
         """
-        Nothing: what an evolution strategy learns from is the outcomes themselves.
+        A random move of the size of a perturbation, for optimizers that learn from proposals.
         """
-        return None
+        kind = theta_of(state).dtype
+        steps = [self.sigma * rng.gauss(0.0, 1.0) for _ in range(len(theta_of(state)))]
+        return {"move": encoded(np.array(steps, dtype=kind))}
 
     def apply(self, state: Json, diff: Json) -> Json:
         """
-        A state with another theta.
+        A state whose theta is moved: the change is ``{"move": array}``.
 
         Raises:
-            ContractError: the change holds none.
+            ContractError: the change is another, or its array of another length.
         """
-        theta_of(diff)
-        return {**state, "theta": diff["theta"]}
+        theta, move = theta_of(state), _move_of(diff)
+        if move.shape != theta.shape:
+            raise ContractError(f"a move of shape {move.shape} does not fit theta of {theta.shape}")
+        return {**state, **state_of(theta + move)}
+
+
+def _move_of(diff: Json) -> Array:
+    try:
+        held = diff["move"]
+    except (TypeError, KeyError) as error:
+        raise ContractError(
+            f"{shown(diff)} is no change of theta: give {{'move': array}}"
+        ) from error
+    return decoded(held)
 
 
 def _with_batch(data: Json, batch: int) -> Json:
