@@ -351,3 +351,63 @@ def test_a_delay_holds_a_keyed_share_and_no_clock_shows():
     assert {0: 6 * UPDATES, 3: 2 * (UPDATES - 3)} == dict(report.lags)
     assert 2 * 3 == report.held
     assert digest(results[0]) != digest(ran())
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_no_drawn_schedule_breaks_the_bound_or_loses_a_card(seed):
+    """
+    Any population, workers, bound and durations, under each schedule that promises it.
+    """
+    rng = random.Random(seed)
+    bound, pairs = rng.randrange(1, 9), rng.randrange(1, 13)
+    kind, law = rng.choice(["wait", "admit", "pipeline"]), rng.choice(LAWS)
+    result, seen = trace(
+        what=domain(dim=2, population=pairs),
+        name=f"{kind}-{bound}",
+        law=law,
+        n_workers=rng.choice([1, 2, 5, 17, 60]),
+        seed=seed,
+    )
+    jobs = sorted(job for batch in seen for job in batch)
+
+    assert bound >= report_of(result.memory).max_lag
+    assert [pairs] * UPDATES == [len(batch) for batch in seen]
+    assert len(set(jobs)) == len(jobs)
+    assert 0 == result.stale_discarded
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("workers", "pairs"), [(32, 8), (20, 4), (9, 8)])
+def test_without_a_bound_the_mean_lag_is_that_of_littles_law(workers, pairs, law):
+    """
+    (W - 1) / N for any durations, where jobs are used as they come: what is in flight is passed by as
+    many updates as there are batches of others in flight.
+    """
+    updates = 400 // pairs
+    result = ran(
+        domain(dim=2, population=pairs),
+        "wait-1",
+        law=law,
+        n_workers=workers,
+        policy="soft",
+        max_staleness=1000,
+        admit_ahead=1000,
+        updates=updates,
+    )
+    settled = (workers - 1) / pairs
+
+    assert settled == pytest.approx(report_of(result.memory).mean_lag, rel=0.2)
+
+
+@pytest.mark.parametrize("bound", [1, 2, 4])
+def test_a_bound_buys_no_more_speed_than_itself_and_one(bound):
+    """
+    However many workers there are, and however long the tail.
+    """
+    spent = {
+        name: ran(domain(dim=2), name, law="pareto:1,1.2", n_workers=200, updates=60).wallclock
+        for name in ("sync", f"wait-{bound}")
+    }
+    speed = spent["sync"] / spent[f"wait-{bound}"]
+
+    assert 1.2 < speed < 1.1 * (bound + 1)
