@@ -18,7 +18,7 @@ import attrs
 
 from headway._secrets import without_secrets
 from headway.errors import OtherRunError
-from headway.options import RunOptions, option_names
+from headway.options import PARTS, RunOptions, option_names
 from headway.rundir._files import CONFIG, write
 
 NAME = "domain_name"
@@ -35,7 +35,8 @@ class Recipe:
 
     Args:
         domain: The domain's name, as it was given.
-        options: The effective options of the run, every part by its name.
+        options: The effective options of the run, every part by its name; one that is an object is
+            among the domain's defaults, and comes with the domain.
         settings: The options that the domain is made with.
         observers: Names of observers.
     """
@@ -54,6 +55,7 @@ class Recipe:
         options = self.options
         names = (name for name in option_names() if name != "durations")
         top = {name: held for name in names if (held := getattr(options, name)) is not None}
+        top = {name: held for name, held in top.items() if not _is_brought(name, held)}
         if top["ledger"] == _OF_A_DIRECTORY:
             del top["ledger"]
         laws = {kind: str(law) for kind, law in (options.durations or {}).items()}
@@ -93,6 +95,10 @@ class Recipe:
         for key in {**was, **now}:
             if was.get(key) != now.get(key):
                 raise OtherRunError(str(folder), f"domain.{key}", was.get(key), now.get(key))
+
+
+def _is_brought(name: str, held: object) -> bool:
+    return name in PARTS and not isinstance(held, str)
 
 
 def _lines(table: Mapping[str, Any]) -> list[str]:

@@ -261,6 +261,36 @@ def test_the_command_line_runs_it(name, tmp_path, capsys):
     assert capsys.readouterr().out
 
 
+def test_a_run_of_the_command_line_is_begun_again_and_gone_on_with(tmp_path, monkeypatch, capsys):
+    """
+    By names alone: the optimizer comes with the domain, as the domain's options have it.
+    """
+    from headway.cli import main
+    from headway.rundir import replay_run
+
+    monkeypatch.chdir(tmp_path)
+    sets = [
+        "--set",
+        "dim=5",
+        "--set",
+        "population=4",
+        "--set",
+        "lr=0.3",
+        "--set",
+        "schedule=pipeline-1",
+    ]
+    begun = ["run", "es", *sets, "--max-rollouts", "40"]
+
+    assert 0 == main([*begun, "--run-dir", "kept"])
+    assert 0 == main(["resume", "kept"])
+    assert 0 == main(["run", "es", "--config", "kept/config.toml", "--run-dir", "again"])
+    assert "ES(" not in (tmp_path / "kept" / "config.toml").read_text()
+    capsys.readouterr()
+    first, second = (replay_run(name) for name in ("kept", "again"))
+
+    assert first.digest == second.digest
+
+
 def test_by_hand_it_is_the_same_as_in_a_run():
     """
     Ask and tell, stored and drawn again, against a synchronous run: one theta.
