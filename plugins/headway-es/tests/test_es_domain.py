@@ -15,6 +15,7 @@ from headway.errors import ContractError, OptionError
 from headway.testing.conformance import DomainContract
 from headway_es import (
     ES,
+    Delay,
     ESDomain,
     Strategy,
     decoded,
@@ -218,6 +219,8 @@ def test_what_is_no_state_is_told():
         ({"dim": 1}, "at least 2"),
         ({"dim": "many"}, "dim='many': Give a whole number"),
         ({"lr": "fast"}, "lr='fast': Give a number"),
+        ({"delay": "0.1"}, "Give SHARE,BY such as 0.1,4"),
+        ({"delay": "1.5,2"}, "Give SHARE,BY"),
         ({"schedule": "wait"}, "wait-K, admit-K, pipeline-K or drop-K"),
         ({"schedule": "wait--1"}, "wait-K"),
     ],
@@ -235,12 +238,19 @@ def test_a_command_line_gives_texts():
     They are the numbers that they stand for, and reach the optimizer.
     """
     domain = ESDomain(
-        dim="10", population="6", sigma="0.1", lr="0.3", corrections="rate", schedule="pipeline-2"
+        dim="10",
+        population="6",
+        sigma="0.1",
+        lr="0.3",
+        corrections="rate",
+        schedule="pipeline-2",
+        delay="0.5,2",
     )
     aggregator = domain.defaults["aggregator"]
 
     assert (6, 0.1, 0.3) == (aggregator.population, aggregator.sigma, aggregator.lr)
     assert isinstance(aggregator, ES)
+    assert Delay(share=0.5, by=2) == aggregator.delay
     assert 10 == len(theta_of(domain.initial()))
     assert 2 == domain.defaults["max_staleness"]
 

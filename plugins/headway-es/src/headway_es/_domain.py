@@ -18,6 +18,7 @@ from headway.contracts import Domain, Json, Outcome, Splits, Task
 from headway.errors import ContractError, OptionError, shown
 from headway.keyed import keyed_rng
 from headway_es._arrays import decoded, encoded, state_of, theta_of
+from headway_es._delay import Delay
 from headway_es._kernels import Array, candidates
 from headway_es._noise import source_of
 from headway_es._objectives import Objective, Together, objective_of
@@ -66,6 +67,7 @@ class ESDomain(Domain):
         shaping: See ``ES``.
         corrections: See ``ES``.
         noise: See ``ES``.
+        delay: See ``ES``; as a text ``SHARE,BY``.
         schedule: ``sync``, ``wait-K``, ``admit-K``, ``pipeline-K`` or ``drop-K``; None leaves it to the
             options of the run.
 
@@ -91,10 +93,12 @@ class ESDomain(Domain):
         "shaping": "ranks, pair-z, signed-ranks or raw; ranks by default",
         "corrections": "some of recentre, decay, rate, importance, with commas; none by default",
         "noise": "zig32-v1, sign32-v1 or table32-v1/K; zig32-v1 by default",
+        "delay": "SHARE,BY: a share of each batch is used so many updates later; none by default",
         "schedule": "sync, wait-K, admit-K, pipeline-K or drop-K; by default as the run's options say",
     }
 
     objective: Objective = attrs.field(init=False)
+    _together: Together | None = attrs.field(init=False)
     _objective: Any = attrs.field(default="sphere", alias="objective")
     dim: int = 100
     start: Any = None
@@ -106,6 +110,7 @@ class ESDomain(Domain):
     shaping: str = "ranks"
     corrections: Any = ()
     noise: str = "zig32-v1"
+    delay: Any = None
     schedule: str | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -117,6 +122,7 @@ class ESDomain(Domain):
             self._objective, dim=self.dim, start=self.start, episodes=self.episodes
         )
         self.deterministic = self.objective.deterministic
+        self._together = self.objective if isinstance(self.objective, Together) else None
         named = {"policy": "wait"} if self.schedule is None else schedule(self.schedule)
         self.defaults = {  # pyright: ignore[reportIncompatibleVariableOverride]  # one of its own
             "aggregator": self._optimizer(),
@@ -126,7 +132,7 @@ class ESDomain(Domain):
 
     def _optimizer(self) -> ES:
         names = ("population", "sigma", "lr", "optimizer", "shaping", "corrections", "noise")
-        return ES(**{name: getattr(self, name) for name in names})
+        return ES(**{name: getattr(self, name) for name in names}, delay=_delay(self.delay))
 
     def tasks(self) -> Splits:
         """
@@ -153,7 +159,7 @@ class ESDomain(Domain):
         """
         theta = theta_of(state)
         if payload is None:
-            return Outcome(reward=self._score(theta, task.data, rng.getrandbits(64)))
+            return Outcome(reward=self.objective.score(theta, task.data, rng))
         job, seed = payload["job"], payload["seed"]
         data = _with_batch(task.data, payload["batch"])
         if "theta" in payload:
@@ -162,24 +168,27 @@ class ESDomain(Domain):
             source = source_of(payload["noise"], seed, len(theta))
             halves = list(candidates(source, job, theta, payload["sigma"]))
             halves = halves if payload["mirrored"] else halves[:1]
-        found = self._scores(halves, data, (seed, "es", job))
+        found = self._scores(halves, data, rng, (seed, "es", job))
         output = dict(zip(("f_plus", "f_minus"), found, strict=False))
         episodes = len(found) * (self.episodes or 1)
         return Outcome(reward=sum(found) / len(found), output={**output, "n_episodes": episodes})
 
-    def _scores(self, halves: list[Array], data: Json, key: object) -> list[float]:
-        if isinstance(self.objective, Together):
-            return self.objective.scores(halves, data, keyed_rng(key))
-        return [self._score(half, data, key) for half in halves]
-
-    def _score(self, theta: Array, data: Json, key: object) -> float:
-        return self.objective.score(theta, data, keyed_rng(key))
+    def _scores(
+        self, halves: list[Array], data: Json, rng: random.Random, key: tuple[object, ...]
+    ) -> list[float]:
+        """
+        The fitness of each; where chance is in it, all of them meet the same.
+        """
+        if self._together is not None:
+            return self._together.scores(halves, data, rng)
+        score, fixed = self.objective.score, self.objective.deterministic
+        return [score(half, data, rng if fixed else keyed_rng(*key)) for half in halves]
 
     def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
         """
         The objective at theta itself, as it measures held-out tasks.
         """
-        return self.objective.measure(theta_of(state), task.data, keyed_rng(rng.getrandbits(64)))
+        return self.objective.measure(theta_of(state), task.data, rng)
 
     def propose(
         self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
@@ -212,6 +221,18 @@ def _move_of(diff: Json) -> Array:
             f"{shown(diff)} is no change of theta: give {{'move': array}}"
         ) from error
     return decoded(held)
+
+
+def _delay(given: Any) -> Delay | None:
+    if not isinstance(given, str):
+        held: Delay | None = given
+        return held
+    share, _, by = given.partition(",")
+    try:
+        return Delay(share=float(share), by=int(by))
+    except ValueError:
+        remedy = "Give SHARE,BY such as 0.1,4: a share below 1, and whole updates of at least 1."
+        raise OptionError("delay", given, remedy) from None
 
 
 def _with_batch(data: Json, batch: int) -> Json:

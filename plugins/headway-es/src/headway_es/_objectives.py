@@ -73,7 +73,8 @@ class Objective(Protocol):
 @runtime_checkable
 class Together(Protocol):
     """
-    The optional half of an objective: scores the halves of a pair together, where that is quicker.
+    The optional half of a deterministic objective: scores the halves of a pair together, where that is
+    quicker.
     """
 
     def scores(self, thetas: Sequence[Array], task: Json, rng: random.Random) -> list[float]:
