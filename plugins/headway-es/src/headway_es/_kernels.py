@@ -41,10 +41,13 @@ def candidates(
     plus, minus = (np.empty_like(theta), np.empty_like(theta)) if out is None else out
     size, room = np.float32(sigma), np.empty(min(len(theta), BLOCK), dtype=np.float32)
     for number, begin in enumerate(range(0, len(theta), BLOCK)):
-        centre = theta[begin : begin + BLOCK]
-        move = source.scaled(job, number, size, room[: len(centre)])
-        np.add(centre, move, out=plus[begin : begin + BLOCK])
+        centre, one = theta[begin : begin + BLOCK], plus[begin : begin + BLOCK]
+        # Where it fits, the move is written to where the first half will be: less to keep in the cache.
+        move = source.scaled(
+            job, number, size, one if one.dtype == size.dtype else room[: len(one)]
+        )
         np.subtract(centre, move, out=minus[begin : begin + BLOCK])
+        np.add(centre, move, out=one)
     return plus, minus
 
 
