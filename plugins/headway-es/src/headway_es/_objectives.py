@@ -267,4 +267,6 @@ def objective_of(given: Any, *, dim: int, start: Array | None, episodes: int | N
     if start is None:
         remedy = "A function of your own needs the theta that it starts from: give start."
         raise OptionError("objective", getattr(given, "__name__", given), remedy)
-    return Own(function=given, start=np.asarray(start, dtype=np.float64), episodes=episodes or 1)
+    first = np.asarray(start)
+    first = first if first.dtype == np.float32 else first.astype(np.float64)
+    return Own(function=given, start=first, episodes=episodes or 1)
