@@ -265,6 +265,7 @@ def test_a_batch_that_is_all_held_moves_nothing():
 
     assert head.digest == commit.candidate.digest
     assert [0] == [one["job"] for one in commit.memory["held"]]
+    assert (0, 1) == (report_of(commit.memory).updates, report_of(commit.memory).held)
 
 
 def test_steps_that_lead_nowhere_are_told():

@@ -120,7 +120,7 @@ def report_of(memory: Json) -> Report:
     if memory is None:
         return Report(updates=0, lags={}, refused=0, held=0, last=None)
     try:
-        held: Any = memory["report"]
+        held: Any = memory["report"] or {"updates": 0, "lags": {}, "refused": 0, "last": None}
         waiting = len(memory["held"])
     except (TypeError, KeyError) as error:
         raise ContractError(f"{shown(memory)} is no memory of an evolution strategy") from error
