@@ -4,10 +4,12 @@ The two sums over noise.
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from headway_es import perturbation
+from headway_es import Strategy, perturbation
 from headway_es._kernels import CHUNK, candidates, weighted_sum
 from headway_es._noise import BLOCK, Stored, source_of
 
@@ -90,3 +92,24 @@ def test_a_card_without_weight_is_not_drawn():
 
     assert weighted_sum(source, [1, 3], [0.5, 0.25], 5).tobytes() == two.tobytes()
     assert [0.0] * 5 == weighted_sum(source, [], [], 5).tolist()
+
+
+@pytest.mark.parametrize(("store", "vectors"), [(False, 16), (True, 64)])
+def test_noise_that_is_drawn_again_takes_memory_of_a_few_thetas(store, vectors):
+    """
+    A generation of 128 pairs at most that many vectors of 64 bits at once; stored noise is as long as
+    64 of them.
+    """
+    dim, pairs = 100_000, 128
+    tracemalloc.start()
+    try:
+        strategy = Strategy(theta=np.zeros(dim), population=pairs, store=store)
+        out = (np.empty(dim), np.empty(dim))
+        for pair in range(pairs):
+            strategy.ask(pair, out)
+        strategy.tell([(float(i), 0.0) for i in range(pairs)])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert vectors <= peak / (8 * dim) if store else peak / (8 * dim) <= vectors
