@@ -271,7 +271,7 @@ def source_of(spec: str, seed: int, dim: int) -> Source:
         OptionError: there is no such noise, or it can't be used here.
 
     >>> source_of("sign32-v1", seed=7, dim=4).block(0, 0, np.zeros(4, np.float32)).tolist()
-    [-1.0, -1.0, -1.0, 1.0]
+    [-1.0, 1.0, 1.0, -1.0]
     """
     name, _, size = spec.partition("/")
     if name == Table32.spec and size.isdecimal():
