@@ -159,7 +159,7 @@ def test_without_its_package_the_remedy_is_told(monkeypatch, package, driven):
 
 def test_what_is_kept_goes_on_after_a_crash(tmp_path):
     """
-    The pickle is in the journal's memory.
+    Another object is told everything anew, and asks for the same.
     """
 
     class Stop:

@@ -1,23 +1,20 @@
 """
 An optimizer that drives somebody else's: whatever asks for candidates and is told their scores.
 
-Such an optimizer changes as it is told, so it is kept as a pickle in the memory, together with the
-candidates that it has asked for: a step loads it, tells it the batch in the order of the jobs, asks for the
-next candidates, and commits it together with the centre.  A pickle can run code when it is loaded: go on with
-run directories of your own alone.
+Such an optimizer changes as it is told.  What is remembered is what it was told, batch by batch; the optimizer
+itself is a function of that, of the seed and of the first theta, and is kept at hand as a pickle that no
+file ever holds.  In a process that goes on with a run it is told everything anew, once.
 
-A job on version v takes a candidate that was asked for at version v.  With a bound of K there are ``1 + K``
-times as many as pairs in a batch, so that no two jobs share one.
+A job takes a candidate of the newest generation, by its number.  With a bound of K a generation has ``1 + K``
+times as many as a batch, so that no two jobs share one.
 """
 
 from __future__ import annotations
 
-import base64
 import pickle
 import random
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import attrs
 import numpy as np
@@ -33,10 +30,17 @@ from headway.contracts import (
     StepContext,
     Ticket,
     Work,
+    content_digest,
 )
 from headway.errors import OptionError
 from headway_es._arrays import encoded, state_of, theta_of
 from headway_es._kernels import Array
+
+Asked: TypeAlias = dict[int, list[Any]]
+"""Candidates in an optimizer's own form, by the generation in which it was asked for them."""
+
+_AT_HAND = 6
+"""Optimizers kept at hand: jobs may begin on so many versions in turn."""
 
 _COUNT: Any = [instance_of(int), ge(1)]
 _SIZE: Any = [instance_of((int, float)), gt(0), lt(float("inf"))]
@@ -46,7 +50,8 @@ class Driven(Protocol):
     """
     Somebody else's optimizer; it minimises.
 
-    What ``start`` gives, and what ``ask`` gives, must pickle, and draw from no random numbers but its own.
+    What ``start`` and ``ask`` give must pickle, and draw from no random numbers but their own: told the same
+    it must ask for the same.
     """
 
     @property
@@ -146,8 +151,6 @@ class Nevergrad:
     """
     An optimizer of the package ``nevergrad``, by its name there.
 
-    It keeps all that it was told, so that what is kept of it grows with the run.
-
     Args:
         name: A key of ``nevergrad.optimizers.registry``.
         max_lag: The largest ``max_staleness`` that is let through.
@@ -211,8 +214,8 @@ class AskTell:
 
     driven: Driven = attrs.field(factory=Cma)
     population: int = attrs.field(default=16, validator=_COUNT)
-    _first: dict[tuple[str, int], str] = attrs.field(factory=dict[tuple[str, int], str], init=False)
-    """What ``_begun`` has made last: a memo, of what is the same wherever it is made."""
+    _kept: dict[str, bytes] = attrs.field(factory=dict[str, bytes], init=False)
+    """Optimizers that were made last, by what they were told: nothing but a cache."""
 
     @property
     def batch(self) -> int:
@@ -232,12 +235,17 @@ class AskTell:
         """
         The job's own candidate.
         """
-        text = self._begun(head, ticket.seed) if memory is None else memory["optimizer"]
-        asked = _loaded(text)[1][head.version]
-        chosen = asked[ticket.group % len(asked)]
-        batch = ticket.group // self.population
-        payload = {"job": ticket.group, "batch": batch, "seed": ticket.seed}
-        return Work(payload={**payload, "theta": encoded(self.driven.value(chosen))})
+        held = _begun(head, ticket.seed) if memory is None else memory
+        generation, place = len(held["told"]), ticket.group % self._ahead
+        candidate = self._optimizer(held)[1][generation][place]
+        payload = {
+            "job": ticket.group,
+            "batch": ticket.group // self.population,
+            "seed": ticket.seed,
+            "asked": [generation, place],
+            "theta": encoded(self.driven.value(candidate)),
+        }
+        return Work(payload=payload)
 
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
         """
@@ -246,50 +254,81 @@ class AskTell:
         if not cards:
             return
         members = [card.members[0] for card in sorted(cards, key=lambda card: card.number)]
-        head, memory = context.head, context.memory
-        seed = int(members[0].payload["seed"])
-        text = self._begun(head, seed) if memory is None else memory["optimizer"]
-        optimizer, asked = pickle.loads(base64.b64decode(text))  # noqa: S301 - a copy of its own, of the run's memory
-        told = [asked[m.base][m.payload["job"] % len(asked[m.base])] for m in members]
-        self.driven.tell(optimizer, told, [-m.reward for m in members])
-        version = head.version + 1
-        kept = {v: c for v, c in asked.items() if version - v <= self.max_lag}
-        kept[version] = self.driven.ask(optimizer, self._ahead)
-        centre = self.driven.centre(optimizer)
+        head, seed = context.head, int(members[0].payload["seed"])
+        held = _begun(head, seed) if context.memory is None else context.memory
+        batch = Artifact([[*member.payload["asked"], -member.reward] for member in members])
+        after = _told(held, batch)
+        optimizer, _ = self._optimizer(after)
         # A centre that did not move would be no new version, and the new candidates belong to one.
-        state = {**head.artifact.value, **state_of(centre), "generation": version}
-        yield Commit(Artifact(state), cards, memory={"optimizer": _saved(optimizer, kept)})
+        generation = {"generation": len(after["told"])}
+        state = {**head.artifact.value, **state_of(self.driven.centre(optimizer)), **generation}
+        yield Commit(Artifact(state), cards, memory=after)
 
     @property
     def _ahead(self) -> int:
         return (1 + self.max_lag) * self.population
 
-    def _begun(self, head: Snapshot, seed: int) -> str:
+    def _optimizer(self, memory: Json) -> tuple[Any, Asked]:
         """
-        The optimizer before its first step; the same wherever it is made.
+        The optimizer that was told what is remembered, and its candidates by generation.
         """
-        key = (head.digest, seed)
-        if key not in self._first:
-            self._first = {key: self._new(head, seed)}
-        return self._first[key]
+        key = memory["key"]
+        if key not in self._kept:
+            self._keep(key, self._made(memory))
+        made: tuple[Any, Asked] = pickle.loads(self._kept[key])  # noqa: S301 - pickled by this object
+        return made
 
-    def _new(self, head: Snapshot, seed: int) -> str:
-        optimizer = self.driven.start(
-            theta_of(head.artifact.value), population=self.population, seed=seed
-        )
-        return _saved(optimizer, {head.version: self.driven.ask(optimizer, self._ahead)})
+    def _made(self, memory: Json) -> tuple[Any, Asked]:
+        """
+        The same, from what is at hand: mostly the optimizer before the last batch.
+        """
+        if not memory["told"]:
+            theta = theta_of(memory["start"].value)
+            seed = int(memory["seed"])
+            optimizer = self.driven.start(theta, population=self.population, seed=seed)
+            return optimizer, {0: self.driven.ask(optimizer, self._ahead)}
+        chain = _chain(memory)
+        known = [n for n, key in enumerate(chain) if key in self._kept]
+        if known:
+            first = known[-1]
+            optimizer, asked = pickle.loads(self._kept[chain[first]])  # noqa: S301 - as above
+        else:
+            first = 0
+            optimizer, asked = self._made({**memory, "told": []})
+        for number, batch in enumerate(memory["told"][first:], first + 1):
+            candidates = [asked[generation][place] for generation, place, _ in batch.value]
+            self.driven.tell(optimizer, candidates, [loss for *_, loss in batch.value])
+            asked = {g: held for g, held in asked.items() if number - g <= self.max_lag}
+            asked[number] = self.driven.ask(optimizer, self._ahead)
+        return optimizer, asked
+
+    def _keep(self, key: str, made: tuple[Any, Asked]) -> None:
+        self._kept[key] = pickle.dumps(made)
+        while len(self._kept) > _AT_HAND:
+            del self._kept[next(iter(self._kept))]
 
 
-def _saved(optimizer: Any, asked: dict[int, list[Any]]) -> str:
-    return base64.b64encode(pickle.dumps((optimizer, asked))).decode()
-
-
-@lru_cache(maxsize=4)
-def _loaded(text: str) -> Any:
+def _begun(head: Snapshot, seed: int) -> Json:
     """
-    An optimizer to look at; nobody changes it.
+    What is remembered before the first step.
     """
-    return pickle.loads(base64.b64decode(text))  # noqa: S301 - what this module has written
+    key = content_digest([head.digest, str(seed)])
+    return {"start": head.artifact, "seed": str(seed), "told": [], "key": key}
+
+
+def _told(memory: Json, batch: Artifact) -> Json:
+    key = content_digest([memory["key"], batch.digest])
+    return {**memory, "told": [*memory["told"], batch], "key": key}
+
+
+def _chain(memory: Json) -> list[str]:
+    """
+    The keys of all that was remembered so far, the first one before anything was told.
+    """
+    keys = [content_digest([memory["start"].digest, memory["seed"]])]
+    for batch in memory["told"]:
+        keys.append(content_digest([keys[-1], batch.digest]))
+    return keys[:-1]
 
 
 def _imported(name: str) -> Any:
