@@ -83,7 +83,7 @@ def test_importing_prints_nothing_and_sets_up_no_logging(site):
     assert [] == loaded_after(site, code)
 
 
-@pytest.mark.parametrize("package", ["headway_domains", "headway_git"])
+@pytest.mark.parametrize("package", ["headway_domains", "headway_es", "headway_git"])
 def test_discovery_loads_nothing_of_a_plugin_but_its_entry(site, package):
     """
     What a plug-in's package imports is imported by everybody who looks for another one.

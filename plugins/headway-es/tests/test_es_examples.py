@@ -41,3 +41,14 @@ def test_the_readmes_script_runs(capsys):
 
     assert all(2 < float(value) < 4 for value in theta)
     assert 0 <= float(lag) <= 1
+
+
+def test_every_name_of_the_package_is_found_when_it_is_asked_for():
+    """
+    None is missing, and another one is told as Python tells it.
+    """
+    found = {name: getattr(headway_es, name) for name in headway_es.__all__}
+
+    assert all(value.__module__.startswith("headway_es.") for value in found.values())
+    with pytest.raises(AttributeError, match="no attribute 'Es'"):
+        _ = headway_es.Es
