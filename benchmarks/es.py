@@ -23,9 +23,6 @@ READ = {"table32-v1/24": 0.5, "sign32-v1": 0.5}
 BYTES = 16
 """Bytes that must be moved for each number of a pair whose noise costs nothing to make."""
 
-COPIED = 256 * 2**20
-"""Bytes of the array that is copied."""
-
 
 def timed(work):
     began = process_time()
@@ -57,18 +54,18 @@ def drawing(dim, pairs):
     return lambda: generator.standard_normal(dtype=np.float32, out=out)
 
 
-def copying():
+def copying(size):
     """
-    One large array onto another; bytes that are read and bytes that are written both count.
+    One array of so many bytes onto another; those that are read and those that are written both count.
     """
     import numpy as np
 
-    one = np.ones(COPIED // 4, dtype=np.float32)
+    one = np.ones(size // 4, dtype=np.float32)
     other = np.ones_like(one)
     return lambda: np.copyto(other, one)
 
 
-def measured(noise, store, dim, pairs, times):
+def measured(noise, store, dim, pairs, times, megabytes):
     """
     Seconds of a generation and of its limit, in turn, and the share of the limit that was reached.
     """
@@ -81,10 +78,10 @@ def measured(noise, store, dim, pairs, times):
     strategy = Strategy(theta=theta, **made)
     work = generation(strategy, (np.empty_like(theta), np.empty_like(theta)))
     drawn = noise.startswith("zig")
-    limit = drawing(dim, pairs) if drawn else copying()
+    limit = drawing(dim, pairs) if drawn else copying(megabytes * 2**20)
     work(), limit()  # pages are touched and tables are made once
     rows = [(timed(limit), timed(work)) for _ in range(times)]
-    bound = 1.0 if drawn else BYTES * dim * pairs / (2 * COPIED)
+    bound = 1.0 if drawn else BYTES * dim * pairs / (2 * megabytes * 2**20)
     shares = [bound * floor / took for floor, took in rows]
     speed = dim * pairs / median(took for _, took in rows) / 1e9
     return {"share": median(shares), "speed": speed, "rows": rows}
@@ -94,6 +91,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--dim", type=int, default=1_000_000, help="parameters")
     parser.add_argument("--pairs", type=int, default=64, help="mirrored pairs in a generation")
+    parser.add_argument("--megabytes", type=int, default=256, help="size of what is copied")
     parser.add_argument("--times", type=int, default=5, help="generations measured in a process")
     add_common(parser)
     return parser.parse_args()
@@ -106,7 +104,8 @@ def main():
     cases = [("zig32-v1", how, how == "stored", least) for how, least in DRAWN.items()]
     cases += [(noise, "read", False, least) for noise, least in READ.items()]
     for noise, how, store, least in cases:
-        sizes = {"dim": asked.dim, "pairs": asked.pairs, "times": asked.times}
+        names = ("dim", "pairs", "times", "megabytes")
+        sizes = {name: getattr(asked, name) for name in names}
         runs = [call("es:measured", noise=noise, store=store, **sizes) for _ in range(asked.repeat)]
         results += [{"noise": noise, "how": how, **one} for one in runs]
         share = mid(runs, "share")
