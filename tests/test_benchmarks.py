@@ -181,6 +181,8 @@ SCRIPTS = {
     "endings": "--parts hung --places reverify --drivers threads",
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "episodes": "--seconds 0.02",
+    "es": "--dim 70000 --pairs 2 --times 1 --megabytes 4",
+    "es_schedules": "--rates 0.02 --updates 3 --schedules sync wait-1 10%/4 drop-1",
     "router": "--policies guarded --latencies 0 --peers none",
     "reservations": "--groups 10000",
 }
@@ -189,6 +191,8 @@ SCRIPTS = {
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_script(script, tmp_path):
     """Every script runs, prints a row for each setting, and writes its results."""
+    if script.startswith("es"):
+        pytest.importorskip("headway_es", reason="needs headway-es")
     found = tmp_path / "found.json"
     options = [*SCRIPTS[script].split(), "--repeat", "1", "--json", str(found)]
     command = [sys.executable, BENCHMARKS / f"{script}.py", *options]

@@ -95,6 +95,8 @@ def skip_without_what_it_needs(code: str) -> None:
         pytest.importorskip("headway_envs", reason="the example needs headway-envs")
     if "matplotlib" in code:
         pytest.importorskip("matplotlib", reason="the example needs matplotlib")
+    if "headway_es" in code:
+        pytest.importorskip("headway_es", reason="the example needs headway-es")
     if "headway_pareto" in code:
         pytest.importorskip("headway_pareto", reason="the example needs headway-pareto")
     if "headway_git" in code:
