@@ -2,6 +2,7 @@
 Reinforcement learning with a bounded staleness.
 """
 
+from headway_rl._account import Account, Standing, Stopwatch
 from headway_rl._advantages import (
     Advantages,
     Batchwise,
@@ -11,29 +12,57 @@ from headway_rl._advantages import (
     counted,
     weigh,
 )
+from headway_rl._aggregator import GroupTrainer, group_of
 from headway_rl._arrays import fingerprint, pack, unpack
+from headway_rl._batches import Batch, Span
 from headway_rl._chunks import Accumulation, Chunk, Chunker, ForwardBackwardBatch
 from headway_rl._completion import GroupCompletion
+from headway_rl._domain import RL, AsyncRL
+from headway_rl._episodes import Environment
+from headway_rl._front import AsyncTrainer
+from headway_rl._network import Network, NetworkPolicy
+from headway_rl._numpy_trainer import Adam, NumpyTrainer
 from headway_rl._options import Options
 from headway_rl._schedule import Schedule
+from headway_rl._steps import StepDone
+from headway_rl._trainer import Policy, Published, Sample, Trainer
 from headway_rl._trajectories import Segment, Trajectory, TrajectoryGroup
 from headway_rl._weights import DirectoryStore, InlineStore, MemoryStore, WeightStore
 
 __all__ = [
+    "RL",
+    "Account",
     "Accumulation",
+    "Adam",
     "Advantages",
+    "AsyncRL",
+    "AsyncTrainer",
+    "Batch",
     "Batchwise",
     "Chunk",
     "Chunker",
     "DirectoryStore",
+    "Environment",
     "ForwardBackwardBatch",
     "GroupCompletion",
+    "GroupTrainer",
     "Groupwise",
     "InlineStore",
     "MemoryStore",
+    "Network",
+    "NetworkPolicy",
+    "NumpyTrainer",
     "Options",
+    "Policy",
+    "Published",
+    "Sample",
     "Schedule",
     "Segment",
+    "Span",
+    "Standing",
+    "StepDone",
+    "Stopwatch",
+    "Trainer",
     "Trajectory",
     "TrajectoryGroup",
     "WeightStore",
@@ -41,6 +70,7 @@ __all__ = [
     "centred",
     "counted",
     "fingerprint",
+    "group_of",
     "pack",
     "unpack",
     "weigh",

@@ -96,7 +96,19 @@ class Options:
         """
         Groups that may be outstanding at once.
         """
-        return self.schedule.capacity(self.groups_per_step, self.max_staleness)
+        return self.schedule.capacity(self.groups_per_step, self.gate_staleness)
+
+    @property
+    def gate_staleness(self) -> int:
+        """
+        What the gate is told that the highest age is: so much that, where nothing bounds the age, it
+        cuts nothing that may be admitted ahead.
+        """
+        if self.stale_policy != "unbounded":
+            return self.max_staleness
+        ahead = self.schedule.admit_ahead
+        wanted = self.schedule.wanted(self.groups_per_step, ahead)
+        return max(self.max_staleness, ahead, -(-wanted // self.groups_per_step) - 1)
 
     @property
     def implied_mean_age(self) -> float:
@@ -282,7 +294,7 @@ _CHECKS: Any = (
 
 
 def _without_effect(options: Options) -> Iterator[str]:
-    schedule, bound = options.schedule, options.max_staleness
+    schedule, bound = options.schedule, options.gate_staleness
     wanted = schedule.wanted(options.groups_per_step, bound)
     factor = schedule.oversample_factor
     if schedule.admit_ahead > bound > 0:

@@ -1,0 +1,182 @@
+"""
+The optimizer: weighs the groups of a batch, has the domain train on them, and commits what that gave.
+
+The step is the whole of it.  Forward/backward on complete groups begins while others still run, where the
+options allow; the last request of a step names all groups with their weights, so that a trainer that has
+not seen exactly those - the process is another one since - makes the gradient anew from the cards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+from headway._checks import check_count
+from headway.contracts import (
+    Artifact,
+    Card,
+    Commit,
+    Gather,
+    Json,
+    Request,
+    Step,
+    StepContext,
+    Train,
+)
+from headway_rl._advantages import Advantages, Groupwise, WeightedGroup, weigh
+from headway_rl._chunks import Chunk, Chunker, ForwardBackwardBatch
+from headway_rl._options import Options
+from headway_rl._trajectories import Trajectory, TrajectoryGroup
+
+
+def group_of(card: Card) -> TrajectoryGroup:
+    """
+    The trajectories that a card holds.
+
+    Raises:
+        ValueError: its outcomes are no trajectories.
+    """
+    members = tuple(Trajectory.from_json(member.output) for member in card.members)
+    return TrajectoryGroup(number=card.number, task=card.task, members=members)
+
+
+@attrs.define(eq=False, kw_only=True)
+class GroupTrainer:
+    """
+    Trains on groups of trajectories, a batch at a time.
+
+    A step weighs each group by ``advantages`` and asks the domain to train: ``chunk`` requests on groups
+    that are complete early, then one ``update`` that names the whole batch.  What the update answers is
+    committed; a batch without any weight commits nothing new, and its groups are used all the same.
+
+    It has no memory: the versions of the head and the trainer's state, to which the head refers, are all.
+
+    Args:
+        groups_per_step: Groups of a batch; the attribute is ``batch``.
+        group_size: Members of a group.
+        advantages: The rule that turns rewards into weights.
+        forward_backward_batch: How much makes a chunk; with None a batch goes to the trainer as a whole.
+        mask_beyond: Segments older than so many updates have no weight; None masks none.
+
+    Raises:
+        OptionError: a number is out of its range.
+    """
+
+    learns_from: ClassVar[str] = "outcomes"
+    defaults: ClassVar[Mapping[str, Json]] = {"policy": "wait"}
+
+    batch: int = attrs.field(default=8, alias="groups_per_step")
+    group_size: int = 8
+    advantages: Advantages = attrs.field(factory=Groupwise)
+    forward_backward_batch: ForwardBackwardBatch | None = None
+    mask_beyond: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_count("groups_per_step", self.batch, 1)
+        check_count("group_size", self.group_size, 1)
+        if self.mask_beyond is not None:
+            check_count("mask_beyond", self.mask_beyond, 0)
+
+    @classmethod
+    def of(cls, options: Options) -> GroupTrainer:
+        """
+        The optimizer that options ask for.
+        """
+        return cls(
+            groups_per_step=options.groups_per_step,
+            group_size=options.group_size,
+            advantages=options.advantages,
+            forward_backward_batch=options.overlap,
+            mask_beyond=options.max_staleness if options.stale_policy == "mask" else None,
+        )
+
+    @property
+    def gathers(self) -> bool:
+        """
+        Whether its steps begin with the first groups of a batch and ask for the others.
+        """
+        return self.forward_backward_batch is not None
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Train on one batch of groups.
+        """
+        version = context.head.version
+        oldest = None if self.mask_beyond is None else version - self.mask_beyond
+        held = _Held(oldest=oldest, name=str(context.step))
+        if self.forward_backward_batch is None:
+            held.take(cards)
+        else:
+            yield from self._gathered(cards, held)
+        weighted = weigh(held.groups, self.advantages, oldest)
+        answer = yield Train(held.cards, self._update(weighted, held, version))
+        yield Commit(Artifact(answer["state"]), held.cards)
+
+    def _gathered(self, cards: Sequence[Card], held: _Held) -> Generator[Request, Any, None]:
+        """
+        Make chunks of the groups that are complete, until the batch is.
+        """
+        assert self.forward_backward_batch is not None  # noqa: S101 - gathers says so
+        chunker: Chunker[WeightedGroup] = Chunker(self.forward_backward_batch)
+        while cards:
+            for group in weigh(held.take(cards), self.advantages, held.oldest):
+                useful = len(group.sequences)
+                chunk = chunker.add(group, sequences=useful, tokens=group.input_tokens)
+                if chunk is not None:
+                    yield held.request(chunk)
+            cards = yield Gather()
+        if (chunk := chunker.flush()) is not None:
+            yield held.request(chunk)
+
+    def _update(self, weighted: Sequence[WeightedGroup], held: _Held, version: int) -> Json:
+        useful = [group.group.number for group in weighted if group.sequences]
+        chunks = held.chunks or ([useful] if useful else [])
+        return {
+            "do": "update",
+            "batch": held.name,
+            "version": version,
+            "oldest": held.oldest,
+            "factor": self.advantages.factor(held.groups, held.oldest),
+            "chunks": chunks,
+            "sent": bool(held.chunks),
+            "rows": [list(group.advantages) for group in weighted],
+        }
+
+
+@attrs.define(eq=False, kw_only=True)
+class _Held:
+    """
+    What a step has of its batch so far.
+    """
+
+    oldest: int | None
+    name: str
+    cards: list[Card] = attrs.field(factory=list[Card])
+    groups: list[TrajectoryGroup] = attrs.field(factory=list[TrajectoryGroup])
+    chunks: list[list[int]] = attrs.field(factory=list[list[int]])
+
+    def take(self, cards: Sequence[Card]) -> list[TrajectoryGroup]:
+        """
+        Add complete groups; the batch stays sorted by number, in whatever order they come.
+        """
+        groups = [group_of(card) for card in cards]
+        self.cards = sorted([*self.cards, *cards], key=lambda card: card.number)
+        self.groups = sorted([*self.groups, *groups], key=lambda group: group.number)
+        return groups
+
+    def request(self, chunk: Chunk[WeightedGroup]) -> Train:
+        """
+        The request that has the trainer add a chunk's gradient.
+        """
+        numbers = [group.group.number for group in chunk.items]
+        self.chunks.append(numbers)
+        payload = {
+            "do": "chunk",
+            "batch": self.name,
+            "oldest": self.oldest,
+            "reset": chunk.reset,
+            "rows": [list(group.advantages) for group in chunk.items],
+        }
+        return Train(numbers, payload)

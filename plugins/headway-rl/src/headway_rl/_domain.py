@@ -1,0 +1,242 @@
+"""
+The domain: episodes of an environment, under the weights that the head refers to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
+
+import attrs
+
+from headway._checks import check_choice, check_count
+from headway.contracts import Card, Domain, Json, Outcome, Splits, Task, Ticket
+from headway.errors import ContractError
+from headway_rl._asking import Asks, RequestLimit, run_async, run_plain
+from headway_rl._episodes import Environment, play
+from headway_rl._newest import Heads, NewestPolicy
+from headway_rl._options import SAMPLING_POLICIES
+from headway_rl._recorder import Bar, Recorder
+from headway_rl._trainer import Policy, Trainer
+from headway_rl._training import Training, published_of
+from headway_rl._trajectories import Trajectory
+
+
+@attrs.define(eq=False, kw_only=True)
+class RL(Domain):
+    """
+    Episodes of an environment, and a trainer that learns from them.
+
+    The artifact is ``{"weights": reference, "fingerprint": ..., "trainer": reference, "update": n}``.  One
+    rollout is one episode; ``measure`` plays one too, apart from what is trained on: with a limit and a
+    record of its own.
+
+    A ``GroupTrainer`` is the aggregator for it.
+
+    Args:
+        environment: Makes an environment; called once an episode.
+        trainer: What samples and learns; a run begins where it stands.
+        splits: The tasks; a task's ``data`` goes to ``reset``.
+        max_turns: Sampling requests after which an episode is over; None leaves that to the environment.
+        max_sample_requests: Sampling requests that may be open at once; None bounds nothing.
+        sampling_policy: ``trajectory``, or ``segment``: each request with the newest weights.
+        reward_range: The lowest and the highest reward of an episode.
+        recorder: Is told of episodes and updates, for metrics.
+
+    Raises:
+        OptionError: one of them is out of its range.
+    """
+
+    name: ClassVar[str] = "rl"
+    defaults: ClassVar[Mapping[str, Json]] = {"aggregator": "groups"}
+
+    environment: Callable[[], Environment]
+    trainer: Trainer
+    _splits: Splits = attrs.field(alias="splits")
+    max_turns: int | None = None
+    max_sample_requests: int | None = None
+    sampling_policy: str = "trajectory"
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    recorder: Recorder = attrs.field(factory=Recorder)
+    heads: Heads = attrs.field(factory=Heads, init=False)
+    training: Training = attrs.field(init=False)
+    _limit: RequestLimit = attrs.field(init=False)
+    _unlimited: RequestLimit = attrs.field(factory=RequestLimit, init=False)
+    _initial: Json = attrs.field(default=None, init=False)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        check_choice("sampling_policy", self.sampling_policy, SAMPLING_POLICIES)
+        for name in ("max_turns", "max_sample_requests"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), 1)
+        self.training = Training(self.trainer)
+        self._limit = RequestLimit(self.max_sample_requests)
+
+    def tasks(self) -> Splits:
+        """
+        The tasks by split.
+        """
+        return self._splits
+
+    def initial(self) -> Json:
+        """
+        The trainer as it stood when it was first asked for.
+        """
+        if self._initial is None:
+            self._initial = self._begun()
+        return self._initial
+
+    def _begun(self) -> Json:
+        return run_plain(self.training.begin(), self._unlimited)
+
+    def rollout(
+        self, state: Json, task: Task, *, rng: random.Random, ticket: Ticket | None = None
+    ) -> Outcome:
+        """
+        Play one episode; its output is the ``Trajectory`` as a JSON value.
+
+        Raises:
+            ContractError: a part gave something else than it should, or has to be awaited.
+        """
+        bar, loop = self._begins(state, task, rng, ticket)
+        tokens = 0
+        try:
+            trajectory = run_plain(loop, self._limit)
+            tokens = trajectory.tokens
+        finally:
+            self._ends(bar, tokens)
+        return _outcome(trajectory)
+
+    def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
+        """
+        Play one episode for its reward.
+        """
+        return run_plain(self._evaluated(state, task, rng), self._unlimited).reward
+
+    def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+        """
+        What a step of ``GroupTrainer`` asks for.
+
+        A request that nobody waits for any more may still be at work; the next one waits for it, since
+        there is one trainer.
+        """
+        with self._lock:
+            bar = self.recorder.begin(str(payload["do"]))
+            try:
+                answer = run_plain(self.training.request(state, cards, payload), self._unlimited)
+            finally:
+                self.recorder.end(bar)
+        self.recorder.trained(cards, payload, answer)
+        return answer
+
+    def propose(
+        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
+    ) -> Json | None:
+        """
+        Never called where an optimizer learns from outcomes.
+
+        Raises:
+            ContractError: always.
+        """
+        message = "the domain 'rl' proposes nothing; take the aggregator 'groups'"
+        raise ContractError(message)
+
+    def apply(self, state: Json, diff: Json) -> Json:
+        """
+        Never called where an optimizer learns from outcomes.
+
+        Raises:
+            ContractError: always.
+        """
+        message = "the domain 'rl' has no changes to apply; take the aggregator 'groups'"
+        raise ContractError(message)
+
+    def _policy(self, state: Json, version: int) -> Policy:
+        if self.sampling_policy == "trajectory":
+            return self.trainer.policy(published_of(state), version)
+        return NewestPolicy(trainer=self.trainer, heads=self.heads, version=version, state=state)
+
+    def _begins(
+        self, state: Json, task: Task, rng: random.Random, ticket: Ticket | None
+    ) -> tuple[Bar | None, Asks[Trajectory]]:
+        """
+        The loop of an episode that trains, and its bar; what is measured has none.
+        """
+        version, bar = 0, None
+        if ticket is not None:
+            version = ticket.base
+            bar = self.recorder.begin("sampling", group=ticket.group, version=version)
+        policy = self._policy(state, version)
+        return bar, play(self.environment(), task.data, policy, rng, self.max_turns)
+
+    def _ends(self, bar: Bar | None, tokens: int) -> None:
+        if bar is not None:
+            self.recorder.end(bar, tokens)
+
+    def _evaluated(self, state: Json, task: Task, rng: random.Random) -> Asks[Trajectory]:
+        policy = self.trainer.policy(published_of(state), 0)
+        return play(self.environment(), task.data, policy, rng, self.max_turns)
+
+
+def _outcome(trajectory: Trajectory) -> Outcome:
+    if not math.isfinite(trajectory.reward):
+        message = f"the episode's reward is {trajectory.reward}"
+        raise ContractError(message)
+    return Outcome(reward=trajectory.reward, output=trajectory.to_json())
+
+
+@attrs.define(eq=False, kw_only=True)
+class AsyncRL(RL):
+    """
+    ``RL`` for policies, environments or trainers with ``async def`` methods.
+
+    Episodes then are coroutines, and thousands of them may wait for tools at once.
+    """
+
+    def _begun(self) -> Json:
+        # On a thread of its own: whoever asks may have a loop that runs.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(
+                asyncio.run, run_async(self.training.begin(), self._unlimited)
+            ).result()
+
+    async def rollout(  # type: ignore[override] # the contract lets it be async def
+        self, state: Json, task: Task, *, rng: random.Random, ticket: Ticket | None = None
+    ) -> Outcome:
+        """
+        Play one episode; see ``RL``.
+        """
+        bar, loop = self._begins(state, task, rng, ticket)
+        tokens = 0
+        try:
+            trajectory = await run_async(loop, self._limit)
+            tokens = trajectory.tokens
+        finally:
+            self._ends(bar, tokens)
+        return _outcome(trajectory)
+
+    async def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:  # type: ignore[override] # as rollout
+        """
+        Play one episode for its reward.
+        """
+        return (await run_async(self._evaluated(state, task, rng), self._unlimited)).reward
+
+    async def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+        """
+        What a step of ``GroupTrainer`` asks for; see ``RL``.
+        """
+        bar = self.recorder.begin(str(payload["do"]))
+        try:
+            answer: Json = await run_async(
+                self.training.request(state, cards, payload), self._unlimited
+            )
+        finally:
+            self.recorder.end(bar)
+        self.recorder.trained(cards, payload, answer)
+        return answer

@@ -1,0 +1,141 @@
+"""
+What happened during a run: who sampled when, what trained on what; for metrics and for the timeline.
+
+Told by the domain, from several threads, on the process's clock.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import attrs
+
+from headway.contracts import Card, Json
+from headway_rl._advantages import WeightedGroup
+from headway_rl._aggregator import group_of
+from headway_rl._batches import Batch
+
+_MOST = 100_000
+"""Bars that are kept for a timeline; later ones are left out of it."""
+
+
+@attrs.define(eq=False, kw_only=True)
+class Bar:
+    """
+    Something that takes time.
+
+    Args:
+        kind: ``sampling``, ``chunk`` or ``update``.
+        group: The episode's group; -1 for a training.
+        version: The weights that it began on.
+        began: Seconds on the process's clock.
+        ended: As ``began``; None while it goes on.
+        tokens: What was generated.
+    """
+
+    kind: str
+    group: int = -1
+    version: int = 0
+    began: float = 0.0
+    ended: float | None = None
+    tokens: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class Mark:
+    """
+    A bar begins or ends.
+
+    Args:
+        now: Seconds on the process's clock.
+        bar: The bar.
+        begins: Which of the two.
+    """
+
+    now: float
+    bar: Bar
+    begins: bool
+
+
+@attrs.define(eq=False)
+class Recorder:
+    """
+    Keeps what happened until somebody takes it; safe to use from several threads at once.
+    """
+
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+    _bars: list[Bar] = attrs.field(factory=list[Bar], init=False, repr=False)
+    _marks: list[Mark] = attrs.field(factory=list[Mark], init=False, repr=False)
+    _batches: dict[frozenset[int], Batch] = attrs.field(
+        factory=dict[frozenset[int], Batch], init=False, repr=False
+    )
+
+    def begin(self, kind: str, *, group: int = -1, version: int = 0) -> Bar:
+        """
+        Something begins.
+        """
+        bar = Bar(kind=kind, group=group, version=version)
+        with self._lock:
+            bar.began = time.monotonic()
+            self._marks.append(Mark(now=bar.began, bar=bar, begins=True))
+            if len(self._bars) < _MOST:
+                self._bars.append(bar)
+        return bar
+
+    def end(self, bar: Bar, tokens: int = 0) -> None:
+        """
+        It has ended, well or not.
+        """
+        with self._lock:
+            bar.ended, bar.tokens = time.monotonic(), tokens
+            self._marks.append(Mark(now=bar.ended, bar=bar, begins=False))
+
+    def trained(self, cards: Sequence[Card], payload: Json, answer: Json) -> None:
+        """
+        An update has answered; nothing happens for a chunk.
+        """
+        if payload["do"] != "update":
+            return
+        groups = [
+            WeightedGroup(group=group_of(card), advantages=tuple(row), oldest=payload["oldest"])
+            for card, row in zip(cards, payload["rows"], strict=True)
+        ]
+        batch = Batch.of(
+            groups,
+            payload["version"],
+            answer["metrics"],
+            updated=bool(payload["chunks"]),
+            rebuilt=answer["rebuilt"],
+        )
+        with self._lock:
+            self._batches[frozenset(batch.groups)] = batch
+
+    def take(self) -> list[Mark]:
+        """
+        What happened since this was asked for last, in the order of time.
+        """
+        with self._lock:
+            marks, self._marks = self._marks, []
+        return marks
+
+    def batch(self, groups: frozenset[int]) -> Batch | None:
+        """
+        The batch of some groups, once; None when this process has not trained it.
+
+        Groups that were trained in vain come again in another batch: that first one is forgotten.
+        """
+        with self._lock:
+            found = self._batches.pop(groups, None)
+            for others in [kept for kept in self._batches if kept & groups]:
+                del self._batches[others]
+        return found
+
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """
+        All that happened, in the order of beginning.
+        """
+        with self._lock:
+            return tuple(self._bars)
