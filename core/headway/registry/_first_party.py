@@ -14,10 +14,12 @@ FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("aggregator", "annealing"): "headway-annealing",
         ("aggregator", "es"): "headway-es",
+        ("aggregator", "groups"): "headway-rl",
         ("aggregator", "islands"): "headway-islands",
         ("aggregator", "pareto"): "headway-pareto",
         ("domain", "es"): "headway-es",
         ("domain", "inflect"): "headway-domains",
+        ("domain", "rl"): "headway-rl",
         ("domain", "router"): "headway-domains",
         ("ledger", "git"): "headway-git",
     }

@@ -18,7 +18,7 @@ from headway_rl._batches import Batch, Span
 from headway_rl._chunks import Accumulation, Chunk, Chunker, ForwardBackwardBatch
 from headway_rl._completion import GroupCompletion
 from headway_rl._domain import RL, AsyncRL
-from headway_rl._episodes import Environment
+from headway_rl._episodes import play
 from headway_rl._front import AsyncTrainer
 from headway_rl._network import Network, NetworkPolicy
 from headway_rl._numpy_trainer import Adam, NumpyTrainer
@@ -42,7 +42,6 @@ __all__ = [
     "Chunk",
     "Chunker",
     "DirectoryStore",
-    "Environment",
     "ForwardBackwardBatch",
     "GroupCompletion",
     "GroupTrainer",
@@ -72,6 +71,7 @@ __all__ = [
     "fingerprint",
     "group_of",
     "pack",
+    "play",
     "unpack",
     "weigh",
 ]

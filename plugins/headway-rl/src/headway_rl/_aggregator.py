@@ -54,7 +54,7 @@ class GroupTrainer:
     It has no memory: the versions of the head and the trainer's state, to which the head refers, are all.
 
     Args:
-        groups_per_step: Groups of a batch; the attribute is ``batch``.
+        batch_size: Groups of a batch; the attribute is ``batch``.
         group_size: Members of a group.
         advantages: The rule that turns rewards into weights.
         forward_backward_batch: How much makes a chunk; with None a batch goes to the trainer as a whole.
@@ -67,14 +67,14 @@ class GroupTrainer:
     learns_from: ClassVar[str] = "outcomes"
     defaults: ClassVar[Mapping[str, Json]] = {"policy": "wait"}
 
-    batch: int = attrs.field(default=8, alias="groups_per_step")
+    batch: int = attrs.field(default=8, alias="batch_size")
     group_size: int = 8
     advantages: Advantages = attrs.field(factory=Groupwise)
     forward_backward_batch: ForwardBackwardBatch | None = None
     mask_beyond: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        check_count("groups_per_step", self.batch, 1)
+        check_count("batch_size", self.batch, 1)
         check_count("group_size", self.group_size, 1)
         if self.mask_beyond is not None:
             check_count("mask_beyond", self.mask_beyond, 0)
@@ -85,7 +85,7 @@ class GroupTrainer:
         The optimizer that options ask for.
         """
         return cls(
-            groups_per_step=options.groups_per_step,
+            batch_size=options.groups_per_step,
             group_size=options.group_size,
             advantages=options.advantages,
             forward_backward_batch=options.overlap,

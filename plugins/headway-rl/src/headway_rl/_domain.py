@@ -17,8 +17,9 @@ import attrs
 from headway._checks import check_choice, check_count
 from headway.contracts import Card, Domain, Json, Outcome, Splits, Task, Ticket
 from headway.errors import ContractError
+from headway_envs import Environment
 from headway_rl._asking import Asks, RequestLimit, run_async, run_plain
-from headway_rl._episodes import Environment, play
+from headway_rl._episodes import play
 from headway_rl._newest import Heads, NewestPolicy
 from headway_rl._options import SAMPLING_POLICIES
 from headway_rl._recorder import Bar, Recorder
@@ -119,7 +120,14 @@ class RL(Domain):
         """
         return run_plain(self._evaluated(state, task, rng), self._unlimited).reward
 
-    def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+    def train(
+        self,
+        state: Json,
+        cards: Sequence[Card],
+        payload: Json,
+        *,
+        rng: random.Random | None = None,
+    ) -> Json:
         """
         What a step of ``GroupTrainer`` asks for.
 
@@ -227,7 +235,14 @@ class AsyncRL(RL):
         """
         return (await run_async(self._evaluated(state, task, rng), self._unlimited)).reward
 
-    async def train(self, state: Json, cards: Sequence[Card], payload: Json) -> Json:
+    async def train(
+        self,
+        state: Json,
+        cards: Sequence[Card],
+        payload: Json,
+        *,
+        rng: random.Random | None = None,
+    ) -> Json:
         """
         What a step of ``GroupTrainer`` asks for; see ``RL``.
         """

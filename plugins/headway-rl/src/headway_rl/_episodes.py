@@ -6,43 +6,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Awaitable
 from functools import partial
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any
 
 from headway.contracts import Json
 from headway.errors import ContractError, shown
+from headway_envs import Environment, Step
 from headway_rl._asking import Ask, Asks
 from headway_rl._trainer import Policy, Sample
 from headway_rl._trajectories import Segment, Trajectory
-
-Turn: TypeAlias = tuple[Json, float, bool, Json]
-"""What a step of an environment gives: observation, reward, whether it is over, and what else it tells."""
-
-
-@runtime_checkable
-class Environment(Protocol):
-    """
-    One episode's world: tools, tests, rewards.  Its methods may be ``async def``.
-
-    An environment is used by one episode at a time and is begun anew by ``reset``.
-    """
-
-    def reset(self, task: Json, rng: random.Random) -> Json | Awaitable[Json]:
-        """
-        Begin an episode; returns the first observation, a JSON value.
-
-        Args:
-            task: What is to be done.
-            rng: The episode's only source of chance.
-        """
-        ...
-
-    def step(self, action: Json) -> Turn | Awaitable[Turn]:
-        """
-        Do what was sampled; returns observation, reward, whether the episode is over, and a JSON value.
-        """
-        ...
 
 
 def play(
@@ -88,7 +60,7 @@ def _segment(observation: Json, sample: object) -> Segment:
     )
 
 
-def _turn(turn: Any) -> Turn:
+def _turn(turn: Any) -> Step:
     try:
         observation, reward, done, info = turn
     except (TypeError, ValueError) as error:
@@ -96,4 +68,4 @@ def _turn(turn: Any) -> Turn:
             f"an environment's step gives (observation, reward, done, info), not {shown(turn)}"
         )
         raise ContractError(message) from error
-    return observation, reward, done, info
+    return Step(observation, reward, done, info)

@@ -19,9 +19,9 @@ from headway import arun, run
 from headway.contracts import Observer, Splits, Task
 from headway.errors import OptionError
 from headway.result import Result
+from headway_envs import Environment
 from headway_rl._aggregator import GroupTrainer
 from headway_rl._domain import RL, AsyncRL
-from headway_rl._episodes import Environment
 from headway_rl._options import Options
 from headway_rl._steps import StepDone, Watcher
 from headway_rl._trainer import Trainer

@@ -20,3 +20,14 @@ def headway_aggregators() -> dict[str, str]:
     {'groups': 'headway_rl:GroupTrainer'}
     """
     return {"groups": "headway_rl:GroupTrainer"}
+
+
+@hookimpl
+def headway_domains() -> dict[str, str]:
+    """
+    The domain: name to ``"module:attribute"``, a factory that takes the options.
+
+    >>> headway_domains()
+    {'rl': 'headway_rl._named:NamedRL'}
+    """
+    return {"rl": "headway_rl._named:NamedRL"}
