@@ -246,8 +246,9 @@ class Account:
         How much the groups aged, all in all, while they were sampled and while they waited.
         """
         flight = queue = 0
-        for group, oldest in zip(batch.groups, batch.oldest, strict=bool(batch.oldest)):
-            complete = max(oldest, self._completed.pop(group, batch.version))
+        ended = [self._completed.pop(group, batch.version) for group in batch.groups]
+        for last, oldest in zip(ended, batch.oldest, strict=bool(batch.oldest)):
+            complete = max(oldest, last)
             flight += complete - oldest
             queue += max(0, batch.version - complete)
         return flight, queue
