@@ -1,0 +1,517 @@
+"""
+Whole runs: every driver, every policy, failures, and going on after a crash.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+
+import pytest
+from rl_worlds import AsyncEcho, AsyncScribe, Echo, async_trainer, numpy_trainer
+
+from headway import run
+from headway.errors import OptionError
+from headway_rl import (
+    Batchwise,
+    DirectoryStore,
+    ForwardBackwardBatch,
+    GroupCompletion,
+    MemoryStore,
+    Schedule,
+)
+
+LOSES, UNBOUND = {"accept_lost_data": True}, {"accept_no_bound": True}
+DRIVERS = ("simulated", "threads", "asyncio")
+LAWS = {"rollout": "lognormal:1,1", "train": "constant:0.5"}
+
+
+def laws():
+    from headway.durations import parse_law
+
+    return {kind: parse_law(text) for kind, text in LAWS.items()}
+
+
+def trained(trainer, updates=12, driver="simulated", **more):
+    """
+    The result of a run, and its steps.
+    """
+    steps = []
+    if driver == "simulated":
+        more.setdefault("durations", laws())
+    result = trainer.run(
+        updates=updates, driver=driver, on_step=steps.append, validate=True, **more
+    )
+    return result, steps
+
+
+def ages(steps):
+    return [age for step in steps for age in step.groups.values()]
+
+
+@pytest.mark.parametrize("bound", [0, 2])
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_it_learns_under_every_driver(driver, bound):
+    """
+    Four to choose among: from a quarter to nearly all; and nothing that trains is older than the bound.
+    """
+    result, steps = trained(async_trainer(max_staleness=bound), 40, driver)
+
+    assert "updates" == result.stop_reason
+    assert 40 == len(steps)
+    assert max(ages(steps)) <= bound
+    assert max(step.metrics["staleness/span_age_max"] for step in steps) <= bound
+    assert result.baseline_reward < 0.5
+    assert result.final_reward > 0.85
+    assert steps[-1].version == result.version == result.state["update"]
+
+
+def test_synchronous_runs_are_equal_under_every_driver():
+    """
+    And with every size of chunk: batches, weights and all.
+    """
+    found = set()
+    for driver in (*DRIVERS, "serial"):
+        for chunks in ("auto", None, ForwardBackwardBatch(min_sequences=1)):
+            trainer = async_trainer(max_staleness=0, forward_backward_batch=chunks)
+            result, steps = trained(trainer, 6, driver)
+            found.add((result.state["fingerprint"], tuple(tuple(s.groups) for s in steps)))
+
+    assert 1 == len(found)
+
+
+def test_a_simulated_run_is_the_same_twice():
+    """
+    Asynchronous, too.
+    """
+    found = [trained(async_trainer(), 8, seed=3)[0] for _ in range(2)]
+
+    assert found[0].digest == found[1].digest
+    assert found[0].digest != trained(async_trainer(), 8, seed=4)[0].digest
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+def test_admit_ahead_sets_the_mean_age_and_max_staleness_the_highest():
+    """
+    While the pipeline is full the mean age is what was announced.
+    """
+    for bound, ahead in ((1, 1), (2, 1), (4, 1), (4, 2), (4, 4)):
+        slots = Schedule(concurrency=16 * (1 + ahead), admit_ahead=ahead)
+        trainer = async_trainer(max_staleness=bound, schedule=slots)
+        _, steps = trained(trainer, 60)
+        middle = ages(steps[10:-10])
+
+        assert trainer.implied_mean_age == pytest.approx(sum(middle) / len(middle), abs=0.1)
+        assert max(middle) == bound
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+def test_waiting_loses_nothing():
+    """
+    Every group that was admitted is trained, once; the ledger's tokens are all trained.
+    """
+    _, steps = trained(async_trainer(max_staleness=1), 20)
+    groups = [number for step in steps for number in step.groups]
+    ledger = steps[-1].metrics
+
+    assert list(range(80)) == sorted(groups)
+    assert ledger["ledger/generated_tokens"] == ledger["ledger/trained_tokens"] == 80 * 16
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batch_order": "admission"},
+        {"schedule": Schedule(concurrency=8, oversample_factor=1.5)},
+        {"sampling_policy": "segment"},
+        {"advantages": Batchwise()},
+        {"forward_backward_batch": None},
+        {"stale_policy": "mask", **LOSES},
+        {"stale_policy": "drop", **LOSES},
+        {"stale_policy": "soft", **UNBOUND},
+        {"stale_policy": "unbounded", **UNBOUND},
+        {"stale_policy": "window", "window": 6, **UNBOUND},
+    ],
+    ids=str,
+)
+def test_every_way_to_choose_runs_and_learns(options):
+    """
+    Each to its end, with what it promises of ages.
+    """
+    trainer = async_trainer(**options)
+    result, steps = trained(trainer, 30)
+
+    assert "updates" == result.stop_reason
+    assert 30 == len(steps)
+    assert (
+        trainer.highest_age is None
+        or options.get("stale_policy") == "mask"
+        or max(ages(steps)) <= trainer.highest_age
+    )
+    assert result.final_reward > result.baseline_reward + 0.2
+
+
+def test_masks_bound_what_trains():
+    """
+    Old groups are used, and their old segments have no weight.
+    """
+    trainer = async_trainer(stale_policy="mask", max_staleness=1, **LOSES)
+    _, steps = trained(trainer, 30, durations=None, driver="simulated")
+    _, heavy = trained(trainer, 30)
+
+    assert max(ages(heavy)) > 1
+    masked = heavy[-1].metrics["ledger/masked_tokens"]
+    old = sum(16 for age in ages(heavy) if age > 1)
+    assert old == masked
+    assert steps[-1].metrics["ledger/masked_tokens"] == sum(16 for age in ages(steps) if age > 1)
+
+
+def test_drops_bound_what_trains_and_lose_the_rest():
+    """
+    What got too old is in the ledger as stale.
+    """
+    trainer = async_trainer(stale_policy="drop", max_staleness=1, **LOSES)
+    _, steps = trained(trainer, 30)
+    ledger = steps[-1].metrics
+
+    assert max(ages(steps)) <= 1
+    assert ledger["ledger/stale_tokens"] > 0
+    assert ledger["ledger/stale_tokens"] == 16 * ledger["drops/stale"]
+
+
+def test_a_long_one_makes_the_trainer_wait():
+    """
+    With a bound and durations with a heavy tail the wait shows in the metrics, and has a name.
+    """
+    _, steps = trained(async_trainer(schedule=Schedule(concurrency=32)), 30)
+
+    assert sum(step.metrics["staleness/wait_seconds"] for step in steps) > 1
+    assert any("staleness/blocking_group" in step.metrics for step in steps)
+
+
+@pytest.mark.parametrize("driver", ["threads", "asyncio"])
+def test_coroutines_run_as_well(driver):
+    """
+    An environment and a trainer that are to be awaited.
+    """
+    result, steps = trained(async_trainer(AsyncEcho), 10, driver)
+
+    assert "updates" == result.stop_reason
+    assert 10 == len(steps)
+
+
+def test_an_async_trainer_is_seen_by_its_methods():
+    """
+    So nobody has to say it; a policy's ``sample`` alone has to be told of.
+    """
+    assert "AsyncRL" == type(async_trainer(trainer=AsyncScribe()).domain()).__name__
+    assert "AsyncRL" == type(async_trainer(asynchronous=True).domain()).__name__
+    assert "RL" == type(async_trainer().domain()).__name__
+
+
+# ------------------------------------------------------------------ failures
+
+
+CALM = ["held out"] * 8
+
+
+class Flaky(Echo):
+    """
+    Some of the episodes that train fail, as their chance has it.
+    """
+
+    share = 0.1
+
+    def reset(self, task, rng):
+        self.calm = task == "held out"
+        return super().reset(task, rng)
+
+    def step(self, action):
+        if self.turn == 0 and not self.calm and self.rng.random() < self.share:
+            message = "the tool is gone"
+            raise OSError(message)
+        return super().step(action)
+
+
+def test_failed_members_are_tried_again_with_fresh_chance():
+    """
+    Every group is complete in the end, and none is lost.
+    """
+    result, steps = trained(
+        async_trainer(Flaky, held_out=CALM, completion=GroupCompletion(retries=9)), 20
+    )
+
+    assert "updates" == result.stop_reason
+    assert result.completions["failed"] > 10
+    assert steps[-1].metrics["retries/failed"] > 10
+    assert list(range(80)) == sorted(n for step in steps for n in step.groups)
+
+
+class Hopeless(Echo):
+    """
+    One row always fails.
+    """
+
+    def reset(self, task, rng):
+        if task == "bad":
+            message = "no such task"
+            raise OSError(message)
+        return super().reset(task, rng)
+
+
+ROWS = {"rows": ["bad", *range(15)]}
+
+
+def test_a_member_that_always_fails_ends_the_run_with_its_error():
+    """
+    Once, with its origin; that is no end of the data.
+    """
+    result, _ = trained(async_trainer(Hopeless, **ROWS), 20)
+
+    assert "error" == result.stop_reason
+    assert "no such task" in result.error.message
+
+
+def test_a_group_whose_members_all_fail_can_be_dropped():
+    """
+    The others are trained as before.
+    """
+    completion = GroupCompletion(retries=1, on_failure="drop")
+    result, steps = trained(async_trainer(Hopeless, completion=completion, **ROWS, **LOSES), 20)
+
+    assert "updates" == result.stop_reason
+    assert 80 == len({number for step in steps for number in step.groups})
+
+
+def test_a_group_can_shrink():
+    """
+    To those that ended well.
+    """
+
+    class HalfBad(Flaky):
+        share = 0.4
+
+    completion = GroupCompletion(retries=0, on_failure="shrink", min_members=2)
+    result, steps = trained(
+        async_trainer(HalfBad, held_out=CALM, completion=completion, **LOSES), 15
+    )
+    tokens = [step.metrics["train/tokens"] for step in steps]
+
+    assert "updates" == result.stop_reason
+    assert min(tokens) < 64
+    assert all(tokens)
+
+
+class FailsOnce:
+    """
+    A trainer one of whose methods fails a few times.
+    """
+
+    def __init__(self, name, times):
+        self._inner, self._name, self._left = numpy_trainer(), name, times
+
+    def __getattr__(self, name):
+        method = getattr(self._inner, name)
+
+        def called(*arguments, **more):
+            if self._armed and name == self._name and self._left:
+                self._left -= 1
+                message = f"{name} failed"
+                raise RuntimeError(message)
+            return method(*arguments, **more)
+
+        return called
+
+    _armed = False
+
+    def forward_backward(self, groups, reset):
+        self._armed = True  # the first weights are published before any training
+        return self.__getattr__("forward_backward")(groups, reset)
+
+
+@pytest.mark.parametrize("name", ["forward_backward", "optim_step", "publish", "state_dict"])
+def test_a_training_that_fails_is_made_again(name):
+    """
+    The weights are those of a run in which nothing failed.
+    """
+    options = {"max_staleness": 0}
+    expected, _ = trained(async_trainer(**options), 6)
+    result, steps = trained(async_trainer(trainer=FailsOnce(name, 2), **options), 6)
+
+    assert "updates" == result.stop_reason
+    assert expected.state["fingerprint"] == result.state["fingerprint"]
+    assert 6 == len(steps)
+    assert any(failure.fault.where == "train" for failure in result.failures)
+
+
+def test_a_training_that_always_fails_ends_the_run():
+    """
+    With that error; nothing is committed.
+    """
+    result, steps = trained(async_trainer(trainer=FailsOnce("optim_step", 99)), 6)
+
+    assert "error" == result.stop_reason
+    assert "optim_step failed" in result.error.message
+    assert [] == steps
+    assert 0 == result.version
+
+
+# ------------------------------------------------------------------ going on
+
+
+class Killed(BaseException):
+    """
+    Stands for the end of the process.
+    """
+
+
+def killed_at(place):
+    counter = itertools.count()
+
+    def observer(notice):
+        if next(counter) == place:
+            raise Killed
+
+    return observer
+
+
+@pytest.mark.parametrize("updates", [5])
+def test_a_run_goes_on_where_it_was(tmp_path, updates):
+    """
+    Stopped by a limit and begun again with another trainer object: weights and groups are those of a run
+    in one go.
+    """
+    store = DirectoryStore(tmp_path / "weights")
+    whole, steps = trained(
+        async_trainer(trainer=numpy_trainer(store=store)), updates, run_dir=tmp_path / "a"
+    )
+    again = async_trainer(trainer=numpy_trainer(store=store)).run(
+        updates=updates, driver="simulated", durations=laws(), run_dir=tmp_path / "a"
+    )
+
+    assert whole.digest == again.digest
+    assert updates == len(steps)
+
+
+def test_weights_in_memory_are_not_found_by_another_process():
+    """
+    The error says what to do.
+    """
+    first, second = (numpy_trainer(store=MemoryStore()) for _ in range(2))
+    published = first.publish()
+    with pytest.raises(LookupError, match="DirectoryStore"):
+        second.load(published, None)
+
+
+# ------------------------------------------------------------------ the front end
+
+
+def test_steps_come_one_by_one():
+    """
+    With everything that a logger wants, and the run ends with them.
+    """
+    steps = list(async_trainer().steps(updates=6, driver="threads"))
+
+    assert [1, 2, 3, 4, 5, 6] == [step.update for step in steps]
+    assert all(step.metrics["reward/mean"] <= 1 for step in steps)
+    assert steps[-1].state["update"] == steps[-1].version
+
+
+def test_who_leaves_the_loop_ends_the_run():
+    """
+    No thread of it goes on.
+    """
+    before = set(threading.enumerate())
+    for step in async_trainer().steps(updates=10_000, driver="threads"):
+        if step.update == 3:
+            break
+
+    left = [t for t in set(threading.enumerate()) - before if t.name == "headway-rl-steps"]
+    assert [] == left
+
+
+def test_an_error_of_the_run_is_raised_to_who_goes_through_the_steps():
+    """
+    An option that can't be used, before anything runs.
+    """
+    with pytest.raises(OptionError, match="updates"):
+        list(async_trainer().steps(updates=0))
+
+
+def test_it_can_be_awaited():
+    """
+    For programs with an event loop.
+    """
+    result = asyncio.run(async_trainer().arun(updates=2, driver="threads"))
+
+    assert 2 == result.state["update"]
+
+
+@pytest.mark.parametrize("name", ["max_staleness", "aggregator", "n_workers", "mode"])
+def test_options_that_follow_from_the_trainer_s_are_refused(name):
+    """
+    They would say it twice.
+    """
+    with pytest.raises(OptionError, match=f"{name}=3: It follows"):
+        async_trainer().run(**{name: 3})
+
+
+def test_the_ages_are_announced_and_warnings_told():
+    """
+    Before anything runs.
+    """
+    told = []
+    trainer = async_trainer(announce=told.append, max_staleness=1)
+    with pytest.warns(UserWarning, match="leaves no slack"):
+        trainer.run(updates=1, driver="simulated")
+
+    assert [
+        "up to 8 groups (32 trajectories) outstanding, 4 a step: mean age 1, at most 1 updates"
+    ] == told
+
+
+def test_fewer_slots_than_members_still_end():
+    """
+    K < n: members run one after another; K < G * n and Q < K likewise.
+    """
+    for concurrency, requests in ((1, 1), (3, None), (8, 2)):
+        trainer = async_trainer(
+            schedule=Schedule(concurrency=concurrency, max_sample_requests=requests)
+        )
+        result, _ = trained(trainer, 4, "threads")
+
+        assert "updates" == result.stop_reason
+
+
+def test_data_shorter_than_a_batch_are_repeated():
+    """
+    The same row may be in two groups of one batch.
+    """
+    result, steps = trained(async_trainer(rows=[0, 1]), 3)
+
+    assert "updates" == result.stop_reason
+    assert [4, 4, 4] == [len(step.groups) for step in steps]
+
+
+def test_a_last_batch_may_be_smaller():
+    """
+    Where the rollouts end in the midst of one.
+    """
+    steps = []
+    result = async_trainer().run(
+        max_rollouts=6 * 4, driver="simulated", durations=laws(), on_step=steps.append
+    )
+
+    assert [4, 2] == [len(step.groups) for step in steps]
+    assert "max_iters" == result.stop_reason
+
+
+def test_it_runs_by_name():
+    """
+    Domain and optimizer as people type them.
+    """
+    result = run("rl", updates=2, driver="simulated")
+
+    assert "updates" == result.stop_reason
+    assert {"weights", "fingerprint", "trainer", "update"} == result.state.keys()
