@@ -4,8 +4,8 @@ Whole runs: every driver, every policy, failures, and going on after a crash.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
-import itertools
 import threading
 
 import pytest
@@ -14,8 +14,8 @@ from rl_worlds import AsyncEcho, AsyncScribe, Echo, async_trainer, numpy_trainer
 from headway import run
 from headway.errors import OptionError
 from headway_rl import (
+    Adam,
     Batchwise,
-    DirectoryStore,
     ForwardBackwardBatch,
     GroupCompletion,
     MemoryStore,
@@ -98,7 +98,8 @@ def test_admit_ahead_sets_the_mean_age_and_max_staleness_the_highest():
     """
     for bound, ahead in ((1, 1), (2, 1), (4, 1), (4, 2), (4, 4)):
         slots = Schedule(concurrency=16 * (1 + ahead), admit_ahead=ahead)
-        trainer = async_trainer(max_staleness=bound, schedule=slots)
+        slow = numpy_trainer(optimizer=Adam(learning_rate=1e-5))  # each batch has a weight
+        trainer = async_trainer(trainer=slow, max_staleness=bound, schedule=slots)
         _, steps = trained(trainer, 60)
         middle = ages(steps[10:-10])
 
@@ -360,38 +361,65 @@ def test_a_training_that_always_fails_ends_the_run():
 # ------------------------------------------------------------------ going on
 
 
-class Killed(BaseException):
+class Interrupts:
     """
-    Stands for the end of the process.
+    A trainer during whose n-th call of some method Ctrl-C is pressed.
     """
 
+    def __init__(self, name, count):
+        self._inner, self._name, self._left = numpy_trainer(), name, count
 
-def killed_at(place):
-    counter = itertools.count()
+    def __getattr__(self, name):
+        method = getattr(self._inner, name)
 
-    def observer(notice):
-        if next(counter) == place:
-            raise Killed
+        def called(*arguments, **more):
+            self._left -= 1
+            if self._left == 0:
+                _thread.interrupt_main()
+            return method(*arguments, **more)
 
-    return observer
+        return called if name == self._name else method
 
 
-@pytest.mark.parametrize("updates", [5])
-def test_a_run_goes_on_where_it_was(tmp_path, updates):
+@pytest.mark.parametrize(
+    ("name", "count", "bound"),
+    [
+        ("forward_backward", 3, 0),
+        ("forward_backward", 2, 2),
+        ("forward_backward", 5, 2),
+        ("optim_step", 2, 2),
+        ("publish", 4, 2),
+        ("policy", 40, 2),
+    ],
+)
+def test_a_run_that_was_interrupted_goes_on(tmp_path, name, count, bound):
     """
-    Stopped by a limit and begun again with another trainer object: weights and groups are those of a run
-    in one go.
+    In the midst of a chunk, an update, a publication or an episode, and taken up with a fresh trainer:
+    the weights and the groups are those of the run in one go, none twice, none lost.
     """
-    store = DirectoryStore(tmp_path / "weights")
-    whole, steps = trained(
-        async_trainer(trainer=numpy_trainer(store=store)), updates, run_dir=tmp_path / "a"
+    options = {"max_staleness": bound}
+    whole, steps = trained(async_trainer(**options), 6)
+    first, before = trained(
+        async_trainer(trainer=Interrupts(name, count), **options), 6, run_dir=tmp_path / "run"
     )
-    again = async_trainer(trainer=numpy_trainer(store=store)).run(
-        updates=updates, driver="simulated", durations=laws(), run_dir=tmp_path / "a"
-    )
+    second, after = trained(async_trainer(**options), 6, run_dir=tmp_path / "run")
+    groups = [tuple(step.groups) for step in [*before, *after]]
+
+    assert "interrupted" == first.stop_reason
+    assert whole.digest == second.digest
+    assert whole.state == second.state
+    assert sorted(tuple(step.groups) for step in steps) == sorted(groups)
+
+
+def test_a_run_that_has_ended_is_not_run_again(tmp_path):
+    """
+    Its result is there.
+    """
+    whole, _ = trained(async_trainer(), 3, run_dir=tmp_path / "run")
+    again, steps = trained(async_trainer(), 3, run_dir=tmp_path / "run")
 
     assert whole.digest == again.digest
-    assert updates == len(steps)
+    assert [] == steps
 
 
 def test_weights_in_memory_are_not_found_by_another_process():
