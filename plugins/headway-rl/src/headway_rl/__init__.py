@@ -25,6 +25,7 @@ from headway_rl._numpy_trainer import Adam, NumpyTrainer
 from headway_rl._options import Options
 from headway_rl._schedule import Schedule
 from headway_rl._steps import StepDone
+from headway_rl._timeline import Timeline
 from headway_rl._trainer import Policy, Published, Sample, Trainer
 from headway_rl._trajectories import Segment, Trajectory, TrajectoryGroup
 from headway_rl._weights import DirectoryStore, InlineStore, MemoryStore, WeightStore
@@ -61,6 +62,7 @@ __all__ = [
     "Standing",
     "StepDone",
     "Stopwatch",
+    "Timeline",
     "Trainer",
     "Trajectory",
     "TrajectoryGroup",

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
@@ -107,20 +108,31 @@ class AsyncTrainer(Options):
         )
         return any(map(inspect.iscoroutinefunction, methods))
 
-    def run(self, *, on_step: Callable[[StepDone], None] | None = None, **options: Any) -> Result:
+    def run(
+        self,
+        *,
+        on_step: Callable[[StepDone], None] | None = None,
+        timeline: str | Path | None = None,
+        **options: Any,
+    ) -> Result:
         """
         Train until a limit is reached.
 
         Args:
             on_step: Given each step as it is done, on a thread of the run's.
+            timeline: A file for a picture of the run, ``.png`` or ``.svg``; needs matplotlib, and a
+                driver with a real clock.
             options: Options of the run, as ``updates=200``; see ``headway.run``.
 
         Raises:
             OptionError: one of them follows from the trainer's own options, or can't be used.
             UsageError: as ``headway.run``.
         """
-        call, _ = self._call(on_step or _nothing, options)
-        return run(**call)
+        call, watcher = self._call(on_step or _nothing, options)
+        result = run(**call)
+        if timeline is not None:
+            watcher.timeline().draw(timeline)
+        return result
 
     async def arun(
         self, *, on_step: Callable[[StepDone], None] | None = None, **options: Any

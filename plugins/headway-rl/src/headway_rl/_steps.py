@@ -22,6 +22,7 @@ from headway.contracts import (
 from headway_rl._account import Account, Standing
 from headway_rl._batches import Batch
 from headway_rl._recorder import Recorder
+from headway_rl._timeline import Timeline, Wait
 
 
 @attrs.frozen(kw_only=True)
@@ -60,13 +61,16 @@ class Watcher:
     recorder: Recorder
     concurrency: int
     tell: Callable[[StepDone], None]
-    steps: list[StepDone] = attrs.field(factory=list[StepDone], init=False)
     began: float = attrs.field(default=0.0, init=False)
     """When the run began, on the process's clock."""
     _virtual: bool = attrs.field(default=False, init=False)
     _account: Account = attrs.field(init=False)
     _state: Json = attrs.field(default=None, init=False)
     _evaluation: float | None = attrs.field(default=None, init=False)
+    _rests_since: float = attrs.field(default=0.0, init=False)
+    _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
+    _now: float = attrs.field(default=0.0, init=False)
+    _waits: list[Wait] = attrs.field(factory=list[Wait], init=False)
 
     def __attrs_post_init__(self) -> None:
         self._account = Account(concurrency=self.concurrency)
@@ -90,6 +94,22 @@ class Watcher:
         elif isinstance(notice, UpdateDone):
             self._updated(notice)
 
+    def timeline(self) -> Timeline:
+        """
+        The run so far as a picture; empty under a virtual clock, since bars have the process's.
+        """
+        if self._virtual:
+            return Timeline(bars=())
+        bars = tuple(
+            attrs.evolve(
+                bar,
+                began=bar.began - self.began,
+                ended=None if bar.ended is None else bar.ended - self.began,
+            )
+            for bar in self.recorder.bars
+        )
+        return Timeline(bars=bars, waits=tuple(self._waits), seconds=self._now)
+
     def _decided(self, notice: CardDecided) -> None:
         decision = notice.decision
         if decision.kind != "committed":
@@ -97,6 +117,7 @@ class Watcher:
 
     def _updated(self, notice: UpdateDone) -> None:
         self._take_marks()
+        self._now = notice.now
         batch = self.recorder.batch(frozenset(notice.groups))
         if batch is None:  # another process trained it
             batch = Batch(groups=tuple(notice.groups), spans=(), rewards=())
@@ -116,8 +137,26 @@ class Watcher:
             metrics=self._account.result(notice.now, batch, standing),
             evaluation=self._evaluation,
         )
-        self.steps.append(step)
+        self._wait(step)
         self.tell(step)
+
+    def _wait(self, step: StepDone) -> None:
+        """
+        Note that an update had to wait; it did so at the end of the trainer's longest rest.
+        """
+        seconds = step.metrics["staleness/wait_seconds"]
+        if seconds:
+            self._waits.append(Wait(began=self._rest[1] - seconds, seconds=seconds))
+        self._rest = (0.0, 0.0)
+
+    def _rested(self, now: float, *, begins: bool) -> None:
+        """
+        Keep the length and the end of the trainer's longest rest since the last update.
+        """
+        if begins:
+            self._rest = max(self._rest, (now - self._rests_since, now))
+        else:
+            self._rests_since = now
 
     def _take_marks(self) -> None:
         """
@@ -135,6 +174,7 @@ class Watcher:
                 continue
             if not sampling:
                 account.training(now, busy=mark.begins)
+                self._rested(now, begins=mark.begins)
             elif mark.begins:
                 account.episode_began(now)
             else:

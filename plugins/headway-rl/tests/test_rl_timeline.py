@@ -1,0 +1,100 @@
+"""
+The picture of a run.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+
+import pytest
+from rl_worlds import Echo, async_trainer
+
+from headway.errors import UsageError
+from headway_envs import Slow
+from headway_rl import Schedule, Timeline
+from headway_rl._recorder import Bar, Recorder
+from headway_rl._timeline import Wait, lanes
+
+
+def bar(began, ended, **more):
+    return Bar(**{"kind": "sampling", "began": began, "ended": ended, **more})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_two_bars_of_a_lane_overlap(seed):
+    """
+    And there are no more lanes than bars at once.
+    """
+    rng = random.Random(seed)
+    starts = sorted(rng.random() for _ in range(60))
+    bars = [bar(start, start + rng.random() / 4) for start in starts]
+    drawn = lanes(bars)
+
+    for lane, first in drawn:
+        for other, second in drawn:
+            if first is not second and lane == other:
+                assert first.ended <= second.began or second.ended <= first.began
+    most = max(sum(b.began <= at < b.ended for b in bars) for at in starts)
+    assert most == 1 + max(lane for lane, _ in drawn)
+
+
+def test_what_has_not_ended_is_left_out():
+    """
+    A run that was interrupted has such bars.
+    """
+    assert [] == lanes([bar(0.0, None)])
+
+
+def test_a_picture_is_written(tmp_path):
+    """
+    In both formats, and the SVG twice the same.
+    """
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    timeline = Timeline(
+        bars=(bar(0.0, 1.0), bar(0.5, 2.0, version=1), bar(2.0, 2.5, kind="update", group=-1)),
+        waits=(Wait(began=1.0, seconds=1.0),),
+        seconds=3.0,
+    )
+    for name in ("a.svg", "b.svg", "a.png"):
+        timeline.draw(tmp_path / name)
+
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert "waits for the bound" in (tmp_path / "a.svg").read_text()
+    assert (tmp_path / "a.png").stat().st_size > 1_000
+
+
+def test_a_run_draws_itself(tmp_path):
+    """
+    Each episode and each update is a bar within the run's seconds.
+    """
+    pytest.importorskip("matplotlib", reason="needs matplotlib")
+    trainer = async_trainer(
+        lambda: Slow(Echo(), "constant:0.002", turns=4), schedule=Schedule(concurrency=8)
+    )
+    trainer.run(updates=5, driver="threads", timeline=tmp_path / "run.svg")
+
+    assert "trajectories" in (tmp_path / "run.svg").read_text()
+
+
+def test_without_matplotlib_the_remedy_is_named(tmp_path, monkeypatch):
+    """
+    After the run, whose result is not lost by it.
+    """
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    with pytest.raises(UsageError, match=r"pip install 'headway\[plot\]'"):
+        Timeline(bars=()).draw(tmp_path / "a.svg")
+
+
+def test_a_recorder_forgets_what_was_trained_in_vain():
+    """
+    Groups of a batch that was given up come again in another one.
+    """
+    recorder = Recorder()
+    for groups in ([0, 1], [0, 2], [5]):
+        recorder._batches[frozenset(groups)] = str(groups)
+
+    assert "[0, 2]" == recorder.batch(frozenset([0, 2]))
+    assert [frozenset([5])] == list(recorder._batches)
+    assert recorder.batch(frozenset([7])) is None
