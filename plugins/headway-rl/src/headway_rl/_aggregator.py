@@ -31,14 +31,18 @@ from headway_rl._options import Options
 from headway_rl._trajectories import Trajectory, TrajectoryGroup
 
 
-def group_of(card: Card) -> TrajectoryGroup:
+def group_of(card: Card, *, outline: bool = False) -> TrajectoryGroup:
     """
     The trajectories that a card holds.
+
+    Args:
+        card: The card of a group.
+        outline: Leaves out what only a trainer needs.
 
     Raises:
         ValueError: its outcomes are no trajectories.
     """
-    members = tuple(Trajectory.from_json(member.output) for member in card.members)
+    members = tuple(Trajectory.from_json(member.output, outline=outline) for member in card.members)
     return TrajectoryGroup(number=card.number, task=card.task, members=members)
 
 
@@ -161,7 +165,7 @@ class _Held:
         """
         Add complete groups; the batch stays sorted by number, in whatever order they come.
         """
-        groups = [group_of(card) for card in cards]
+        groups = [group_of(card, outline=True) for card in cards]
         self.cards = sorted([*self.cards, *cards], key=lambda card: card.number)
         self.groups = sorted([*self.groups, *groups], key=lambda group: group.number)
         return groups

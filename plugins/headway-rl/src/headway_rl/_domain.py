@@ -24,7 +24,7 @@ from headway_rl._newest import Heads, NewestPolicy
 from headway_rl._options import SAMPLING_POLICIES
 from headway_rl._recorder import Bar, Recorder
 from headway_rl._trainer import Policy, Trainer
-from headway_rl._training import Training, published_of
+from headway_rl._training import Training, published_of, weighted_of
 from headway_rl._trajectories import Trajectory
 
 
@@ -134,13 +134,14 @@ class RL(Domain):
         A request that nobody waits for any more may still be at work; the next one waits for it, since
         there is one trainer.
         """
+        groups = weighted_of(cards, payload)
         with self._lock:
             bar = self.recorder.begin(str(payload["do"]))
             try:
-                answer = run_plain(self.training.request(state, cards, payload), self._unlimited)
+                answer = run_plain(self.training.request(state, groups, payload), self._unlimited)
             finally:
                 self.recorder.end(bar)
-        self.recorder.trained(cards, payload, answer)
+        self.recorder.trained(groups, payload, answer)
         return answer
 
     def propose(
@@ -246,12 +247,13 @@ class AsyncRL(RL):
         """
         What a step of ``GroupTrainer`` asks for; see ``RL``.
         """
+        groups = weighted_of(cards, payload)
         bar = self.recorder.begin(str(payload["do"]))
         try:
             answer: Json = await run_async(
-                self.training.request(state, cards, payload), self._unlimited
+                self.training.request(state, groups, payload), self._unlimited
             )
         finally:
             self.recorder.end(bar)
-        self.recorder.trained(cards, payload, answer)
+        self.recorder.trained(groups, payload, answer)
         return answer

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
+from itertools import accumulate
 
 import attrs
 import numpy as np
@@ -76,11 +78,19 @@ class Network:
             remedy = f"A network of {self} has weights of shape ({self.size},)."
             raise OptionError("theta", theta.shape, remedy)
 
-    def _parts(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        sizes = (self.features * self.hidden, self.hidden, self.hidden * self.actions)
-        first, b1, second, b2 = np.split(theta, np.cumsum(sizes))
-        shapes = (self.features, self.hidden), (self.hidden, self.actions)
-        return first.reshape(shapes[0]), b1, second.reshape(shapes[1]), b2
+    def parts(self, theta: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """
+        The two layers of a theta, weights and biases, as views of it.
+        """
+        first = self.features * self.hidden
+        second = first + self.hidden
+        last = second + self.hidden * self.actions
+        return (
+            theta[:first].reshape(self.features, self.hidden),
+            theta[first:second],
+            theta[second:last].reshape(self.hidden, self.actions),
+            theta[last:],
+        )
 
     def log_probabilities(self, theta: Floats, observations: Floats) -> Floats:
         """
@@ -90,7 +100,7 @@ class Network:
             theta: Weights of shape ``(size,)``.
             observations: Of shape ``(n, features)``.
         """
-        first, b1, second, b2 = self._parts(theta)
+        first, b1, second, b2 = self.parts(theta)
         return _log_softmax(np.tanh(observations @ first + b1) @ second + b2)
 
     def gradient(
@@ -105,7 +115,7 @@ class Network:
             actions: Of shape ``(n,)``.
             weights: Of shape ``(n,)``; constants, not differentiated.
         """
-        first, b1, second, b2 = self._parts(theta)
+        first, b1, second, b2 = self.parts(theta)
         units = np.tanh(observations @ first + b1)
         chances = np.exp(_log_softmax(units @ second + b2))
         chosen = np.zeros_like(chances)
@@ -120,6 +130,10 @@ def _log_softmax(logits: Floats) -> Floats:
     shifted = logits - logits.max(1, keepdims=True)
     found: Floats = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
     return found
+
+
+def _parts_of(policy: NetworkPolicy) -> tuple[Floats, Floats, Floats, Floats]:
+    return policy.network.parts(policy.theta)
 
 
 @attrs.frozen(kw_only=True)
@@ -138,6 +152,9 @@ class NetworkPolicy:
     theta: Floats = attrs.field(eq=False, repr=False)
     version: int = 0
     greedy: bool = False
+    _parts: tuple[Floats, Floats, Floats, Floats] = attrs.field(
+        init=False, eq=False, repr=False, default=attrs.Factory(_parts_of, takes_self=True)
+    )
 
     def sample(self, observation: Json, rng: random.Random) -> Sample:
         """
@@ -157,11 +174,18 @@ class NetworkPolicy:
                 f" ({self.network.features},); give a Network(features=...) that fits"
             )
             raise ValueError(message)
-        logs = self.network.log_probabilities(self.theta, row[None, :])[0]
-        action = int(logs.argmax()) if self.greedy else _drawn(logs, rng.random())
-        return Sample(actions=(action,), logprobs=(float(logs[action]),), version=self.version)
+        first, b1, second, b2 = self._parts
+        logits: list[float] = (np.tanh(row @ first + b1) @ second + b2).tolist()
+        most = max(logits)
+        weights = [math.exp(logit - most) for logit in logits]
+        total = math.fsum(weights)
+        action = logits.index(most) if self.greedy else _drawn(weights, rng.random() * total)
+        logprob = logits[action] - most - math.log(total)
+        return Sample(actions=(action,), logprobs=(logprob,), version=self.version)
 
 
-def _drawn(logs: Floats, unit: float) -> int:
-    place = int(np.searchsorted(np.cumsum(np.exp(logs)), unit, side="right"))
-    return min(place, len(logs) - 1)  # the sum may end a little below 1
+def _drawn(weights: Sequence[float], place: float) -> int:
+    for action, reached in enumerate(accumulate(weights)):
+        if place < reached:
+            return action
+    return len(weights) - 1  # the sum may end a little below what it was drawn from

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from headway.contracts import Card, Json
+from headway.contracts import Json
 from headway_rl._advantages import WeightedGroup
-from headway_rl._aggregator import group_of
 from headway_rl._batches import Batch
 
 _MOST = 100_000
@@ -92,16 +91,12 @@ class Recorder:
             bar.ended, bar.tokens = time.monotonic(), tokens
             self._marks.append(Mark(now=bar.ended, bar=bar, begins=False))
 
-    def trained(self, cards: Sequence[Card], payload: Json, answer: Json) -> None:
+    def trained(self, groups: Sequence[WeightedGroup], payload: Json, answer: Json) -> None:
         """
         An update has answered; nothing happens for a chunk.
         """
         if payload["do"] != "update":
             return
-        groups = [
-            WeightedGroup(group=group_of(card), advantages=tuple(row), oldest=payload["oldest"])
-            for card, row in zip(cards, payload["rows"], strict=True)
-        ]
         batch = Batch.of(
             groups,
             payload["version"],

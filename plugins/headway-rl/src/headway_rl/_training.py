@@ -64,17 +64,22 @@ class Training:
         state = yield from self._state(update=0)
         return state
 
-    def request(self, state: Json, cards: Sequence[Card], payload: Json) -> Asks[Json]:
+    def request(self, state: Json, groups: Sequence[WeightedGroup], payload: Json) -> Asks[Json]:
         """
         What one ``Train`` of ``GroupTrainer`` asks for.
+
+        Args:
+            state: The head that the step is a transaction on.
+            groups: The groups that it names; see ``weighted_of``.
+            payload: What it says.
 
         Raises:
             ValueError: the payload is none of its requests.
         """
         if payload["do"] == "chunk":
-            return self._chunk(state, _weighted(cards, payload), payload)
+            return self._chunk(state, groups, payload)
         if payload["do"] == "update":
-            return self._update(state, _weighted(cards, payload), payload)
+            return self._update(state, groups, payload)
         message = f"{payload['do']!r} is no training; an update or a chunk is"
         raise ValueError(message)
 
@@ -154,9 +159,12 @@ class Training:
         return state
 
 
-def _weighted(cards: Sequence[Card], payload: Json) -> list[WeightedGroup]:
-    rows, oldest = payload["rows"], payload["oldest"]
-    return [
+def weighted_of(cards: Sequence[Card], payload: Json) -> tuple[WeightedGroup, ...]:
+    """
+    The groups that a request of ``GroupTrainer`` names, with the weights that it says.
+    """
+    rows, oldest = payload.get("rows", ()), payload.get("oldest")
+    return tuple(
         WeightedGroup(group=group_of(card), advantages=tuple(row), oldest=oldest)
         for card, row in zip(cards, rows, strict=True)
-    ]
+    )
