@@ -64,10 +64,10 @@ class TorchTrainer:
     def forward_backward(self, groups: Sequence[WeightedGroup], reset: bool) -> dict[str, float]:
         if reset:
             self.optimizer.zero_grad(set_to_none=True)
-        loss = sum(map(self._losses, groups))
-        if isinstance(loss, torch.Tensor):
+        loss = torch.zeros(()) + sum(map(self._losses, groups))
+        if loss.requires_grad:
             loss.backward()  # adds to what is there
-        return {"train/loss": float(loss)}
+        return {"train/loss": float(loss.detach())}
 
     def _losses(self, group: WeightedGroup) -> torch.Tensor | float:
         rows = [
