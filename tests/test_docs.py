@@ -91,6 +91,8 @@ def skip_without_what_it_needs(code: str) -> None:
     """
     if "headway_domains" in code:
         pytest.importorskip("headway_domains", reason="the example needs headway-domains")
+    if "headway_rl" in code:
+        pytest.importorskip("headway_rl", reason="the example needs headway-rl")
     if "headway_envs" in code:
         pytest.importorskip("headway_envs", reason="the example needs headway-envs")
     if "matplotlib" in code:
