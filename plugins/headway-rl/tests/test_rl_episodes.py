@@ -14,8 +14,9 @@ from rl_worlds import AsyncEcho, Echo, numpy_trainer
 from headway.contracts import Artifact, HeadCommitted, Snapshot, Splits, Task, Ticket
 from headway.errors import ContractError, OptionError
 from headway_envs import Step
-from headway_rl import RL, AsyncRL, Sample, Trajectory, play
+from headway_rl import RL, AsyncRL, Sample, Trajectory
 from headway_rl._asking import Ask, RequestLimit, run_async, run_plain
+from headway_rl._episodes import play
 from headway_rl._newest import Heads
 
 SPLITS = Splits(train=[Task(id="a"), Task(id="b")], held_out=[Task(id="c"), Task(id="d")])

@@ -18,14 +18,14 @@ from headway_rl._batches import Batch, Span
 from headway_rl._chunks import Accumulation, Chunk, Chunker, ForwardBackwardBatch
 from headway_rl._completion import GroupCompletion
 from headway_rl._domain import RL, AsyncRL
-from headway_rl._episodes import play
 from headway_rl._front import AsyncTrainer
 from headway_rl._network import Network, NetworkPolicy
 from headway_rl._numpy_trainer import Adam, NumpyTrainer
 from headway_rl._options import Options
+from headway_rl._recorder import Bar, Mark, Recorder
 from headway_rl._schedule import Schedule
 from headway_rl._steps import StepDone
-from headway_rl._timeline import Timeline
+from headway_rl._timeline import Timeline, Wait
 from headway_rl._trainer import Policy, Published, Sample, Trainer
 from headway_rl._trajectories import Segment, Trajectory, TrajectoryGroup
 from headway_rl._weights import DirectoryStore, InlineStore, MemoryStore, WeightStore
@@ -38,6 +38,7 @@ __all__ = [
     "Advantages",
     "AsyncRL",
     "AsyncTrainer",
+    "Bar",
     "Batch",
     "Batchwise",
     "Chunk",
@@ -48,6 +49,7 @@ __all__ = [
     "GroupTrainer",
     "Groupwise",
     "InlineStore",
+    "Mark",
     "MemoryStore",
     "Network",
     "NetworkPolicy",
@@ -55,6 +57,7 @@ __all__ = [
     "Options",
     "Policy",
     "Published",
+    "Recorder",
     "Sample",
     "Schedule",
     "Segment",
@@ -66,6 +69,7 @@ __all__ = [
     "Trainer",
     "Trajectory",
     "TrajectoryGroup",
+    "Wait",
     "WeightStore",
     "WeightedGroup",
     "centred",
@@ -73,7 +77,6 @@ __all__ = [
     "fingerprint",
     "group_of",
     "pack",
-    "play",
     "unpack",
     "weigh",
 ]

@@ -123,7 +123,7 @@ class GroupTrainer:
         Make chunks of the groups that are complete, until the batch is.
         """
         assert self.forward_backward_batch is not None  # noqa: S101 - gathers says so
-        chunker: Chunker[WeightedGroup] = Chunker(self.forward_backward_batch)
+        chunker = Chunker(self.forward_backward_batch)
         while cards:
             for group in weigh(held.take(cards), self.advantages, held.oldest):
                 useful = len(group.sequences)
@@ -170,7 +170,7 @@ class _Held:
         self.groups = sorted([*self.groups, *groups], key=lambda group: group.number)
         return groups
 
-    def request(self, chunk: Chunk[WeightedGroup]) -> Train:
+    def request(self, chunk: Chunk) -> Train:
         """
         The request that has the trainer add a chunk's gradient.
         """

@@ -9,14 +9,12 @@ The first chunk of a batch resets the gradient, later ones add to it.
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import Any
 
 import attrs
 
 from headway._checks import check_count
 from headway.errors import OptionError
-
-Item = TypeVar("Item")
 
 
 @attrs.frozen(kw_only=True)
@@ -52,7 +50,7 @@ class ForwardBackwardBatch:
 
 
 @attrs.frozen(kw_only=True)
-class Chunk(Generic[Item]):
+class Chunk:
     """
     What one forward/backward request is made of.
 
@@ -61,12 +59,12 @@ class Chunk(Generic[Item]):
         reset: Whether the gradient begins anew with it.
     """
 
-    items: tuple[Item, ...]
+    items: tuple[Any, ...]
     reset: bool
 
 
 @attrs.define(eq=False)
-class Chunker(Generic[Item]):
+class Chunker:
     """
     Makes chunks of the groups of one batch.
 
@@ -83,12 +81,12 @@ class Chunker(Generic[Item]):
     """
 
     settings: ForwardBackwardBatch
-    _items: list[Item] = attrs.field(factory=list[Item], init=False)
+    _items: list[Any] = attrs.field(factory=list[Any], init=False)
     _sequences: int = attrs.field(default=0, init=False)
     _tokens: int = attrs.field(default=0, init=False)
     _made: int = attrs.field(default=0, init=False)
 
-    def add(self, item: Item, *, sequences: int, tokens: int) -> Chunk[Item] | None:
+    def add(self, item: Any, *, sequences: int, tokens: int) -> Chunk | None:
         """
         Take a complete group; returns a chunk when that is enough for one.
 
@@ -104,7 +102,7 @@ class Chunker(Generic[Item]):
         self._tokens += tokens
         return self.flush() if self.settings.reached(self._sequences, self._tokens) else None
 
-    def flush(self) -> Chunk[Item] | None:
+    def flush(self) -> Chunk | None:
         """
         What was taken and is in no chunk yet, whatever its size; None when there is nothing.
         """
