@@ -4,9 +4,12 @@ Options of a training run: what they come to, what is refused, what is warned of
 
 from __future__ import annotations
 
+import random
+
 import attrs
 import pytest
 
+from headway import Reservations
 from headway.errors import OptionError
 from headway_rl import (
     Batchwise,
@@ -387,3 +390,45 @@ def test_a_failed_member_decides_what_its_group_does(completion, members, verdic
     Stop, shrink while enough can be left, or drop; all members failed is no batch of nothing.
     """
     assert verdict == completion.verdict(members)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_capacity_announced_is_the_gate_s(seed):
+    """
+    Whatever the options; the gate rounds as these do.
+    """
+    rng = random.Random(seed)
+    bound, ahead = rng.randrange(1, 6), rng.randrange(6)
+    factor = rng.choice([1.0, 1.1, 1.25, 1.4, 1.5, 2.0, 1 + rng.random()])
+    policy = rng.choice(["wait", "soft", "unbounded"])
+    given = Options(
+        max_staleness=bound,
+        groups_per_step=rng.randrange(1, 12),
+        stale_policy=policy,
+        accept_no_bound=True,
+        schedule=schedule(admit_ahead=ahead, oversample_factor=factor),
+    )
+    gate = Reservations(
+        groups_per_step=given.groups_per_step,
+        max_staleness=given.gate_staleness,
+        admit_ahead=ahead,
+        oversample_factor=factor,
+        rule="wait" if policy == "wait" else "none",
+    )
+
+    assert gate.capacity == given.capacity
+
+
+def test_what_is_unbounded_is_not_cut_by_the_bound():
+    """
+    Twelve batches may be ahead of a bound of 1, since that is none.
+    """
+    given = Options(
+        max_staleness=1,
+        stale_policy="unbounded",
+        schedule=schedule(admit_ahead=12, oversample_factor=1.5),
+        **UNBOUND,
+    )
+
+    assert 13 * 8 * 1.5 == given.capacity
+    assert () == given.warnings()

@@ -11,8 +11,9 @@ import threading
 import pytest
 from rl_worlds import AsyncEcho, AsyncScribe, Echo, async_trainer, numpy_trainer
 
-from headway import run
+from headway import Artifact, run
 from headway.errors import OptionError
+from headway.testing._faults import ContendedLedger
 from headway_rl import (
     Adam,
     Batchwise,
@@ -356,6 +357,55 @@ def test_a_training_that_always_fails_ends_the_run():
     assert "optim_step failed" in result.error.message
     assert [] == steps
     assert 0 == result.version
+
+
+def test_a_member_that_hangs_is_given_up_and_tried_again():
+    """
+    At its deadline; what it would have been is generated again, and no group is lost.
+    """
+    release, hung = threading.Event(), []
+
+    class Hangs(Echo):
+        def step(self, action):
+            if self.turn == 0 and len(hung) < 2 and self.rng.random() < 0.05:
+                hung.append(1)
+                release.wait(60)
+            return super().step(action)
+
+    try:
+        result, steps = trained(
+            async_trainer(Hangs), 10, "threads", rollout_timeout=0.5, eval_timeout=30.0
+        )
+    finally:
+        release.set()
+
+    assert "updates" == result.stop_reason
+    assert result.completions["timeout"] >= 1
+    assert list(range(40)) == sorted(n for step in steps for n in step.groups)
+
+
+def test_somebody_else_moves_the_head():
+    """
+    An update that was made on the old head is made again on the new one, from its weights; nothing that
+    trains is older than the bound, and what can't be used in time any more is counted.
+    """
+    first = async_trainer().domain().initial()
+    ledger = ContendedLedger(
+        Artifact(first), seed=3, rate=0.4, rival=lambda held: _moved(held.snapshot().artifact.value)
+    )
+    result, steps = trained(async_trainer(max_staleness=3), 15, ledger=ledger)
+
+    assert "updates" == result.stop_reason
+    assert result.commit_races > 3
+    assert max(ages(steps)) <= 3
+    assert result.version > result.state["update"] - 1_000 * result.commit_races
+    assert result.state["update"] >= 1_000 * result.commit_races
+    generated, parts = (steps[-1].metrics[f"ledger/{n}_tokens"] for n in ("generated", "trained"))
+    assert generated >= parts > 0
+
+
+def _moved(state):
+    return Artifact({**state, "update": state["update"] + 1_000})
 
 
 # ------------------------------------------------------------------ going on
