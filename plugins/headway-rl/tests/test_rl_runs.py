@@ -9,7 +9,7 @@ import asyncio
 import threading
 
 import pytest
-from rl_worlds import AsyncEcho, AsyncScribe, Echo, async_trainer, numpy_trainer
+from rl_worlds import NETWORK, AsyncEcho, AsyncScribe, Echo, async_trainer, numpy_trainer
 
 from headway import Artifact, run
 from headway.errors import OptionError
@@ -20,6 +20,7 @@ from headway_rl import (
     ForwardBackwardBatch,
     GroupCompletion,
     MemoryStore,
+    NumpyTrainer,
     Schedule,
 )
 
@@ -195,21 +196,31 @@ def test_a_long_one_makes_the_trainer_wait():
 @pytest.mark.parametrize("driver", ["threads", "asyncio"])
 def test_coroutines_run_as_well(driver):
     """
-    An environment and a trainer that are to be awaited.
+    An environment and a trainer that are to be awaited; the weights are those of plain ones.
     """
-    result, steps = trained(async_trainer(AsyncEcho), 10, driver)
+
+    class Awaited(NumpyTrainer):
+        async def forward_backward(self, groups, reset):
+            await asyncio.sleep(0)
+            return super().forward_backward(groups, reset)
+
+    awaited = Awaited(network=NETWORK, optimizer=Adam(learning_rate=0.05))
+    result, steps = trained(async_trainer(AsyncEcho, awaited, max_staleness=0), 10, driver)
+    plain, _ = trained(async_trainer(max_staleness=0), 10)
+
+    assert plain.state == result.state
 
     assert "updates" == result.stop_reason
     assert 10 == len(steps)
 
 
-def test_an_async_trainer_is_seen_by_its_methods():
+def test_an_async_environment_is_seen_by_its_methods():
     """
     So nobody has to say it; a policy's ``sample`` alone has to be told of.
     """
-    assert "AsyncRL" == type(async_trainer(trainer=AsyncScribe()).domain()).__name__
+    assert "AsyncRL" == type(async_trainer(AsyncEcho).domain()).__name__
     assert "AsyncRL" == type(async_trainer(asynchronous=True).domain()).__name__
-    assert "RL" == type(async_trainer().domain()).__name__
+    assert "RL" == type(async_trainer(trainer=AsyncScribe()).domain()).__name__
 
 
 # ------------------------------------------------------------------ failures

@@ -5,7 +5,9 @@ What the domain does when a step has it train, and the steps that ask for it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
+import threading
 from itertools import permutations
 
 import numpy as np
@@ -22,10 +24,9 @@ from headway.contracts import (
     Train,
     canonical_json,
 )
-from headway.errors import ContractError, OptionError
+from headway.errors import OptionError
 from headway_rl import (
     RL,
-    AsyncRL,
     Batchwise,
     ForwardBackwardBatch,
     GroupTrainer,
@@ -38,12 +39,8 @@ SPLITS = Splits(
 CHUNKED = {"forward_backward_batch": ForwardBackwardBatch(min_sequences=2, min_tokens=None)}
 
 
-def domain_of(trainer, kind=RL):
-    return kind(environment=Echo, trainer=trainer, splits=SPLITS)
-
-
-def made(call):
-    return asyncio.run(call) if asyncio.iscoroutine(call) else call
+def domain_of(trainer):
+    return RL(environment=Echo, trainer=trainer, splits=SPLITS)
 
 
 def context(state, version=0, step=0):
@@ -85,7 +82,7 @@ def played(domain, aggregator, arrivals, state, version=0, before=None):
                 before(len(answers), request)
             by_number = {c.number: c for c in held}
             cards = [by_number[number] for number in request.cards]
-            answer = made(domain.train(state, cards, request.payload))
+            answer = domain.train(state, cards, request.payload)
             canonical_json(answer)
             answers.append(answer)
         else:
@@ -109,7 +106,7 @@ def test_a_whole_batch_is_one_update(trainer):
     Forward/backward with a reset, the optimizer, and what is published is committed.
     """
     trainer = trainer()
-    domain = domain_of(trainer, AsyncRL if isinstance(trainer, AsyncScribe) else RL)
+    domain = domain_of(trainer)
     state = domain.initial()
     asked, answers, new = played(
         domain, GroupTrainer(batch_size=2, group_size=2), [cards_of(0, 1)], state
@@ -403,23 +400,40 @@ def test_requests_of_others_are_refused():
         domain.train(domain.initial(), [], {"do": "fit"})
 
 
-def test_what_must_be_awaited_needs_the_other_domain():
+def test_an_async_trainer_can_be_asked_inside_a_loop():
     """
-    With a sentence that says which.
-    """
-    with pytest.raises(ContractError, match="AsyncRL instead of RL"):
-        domain_of(AsyncScribe()).initial()
-
-
-def test_the_first_weights_can_be_asked_for_inside_a_loop():
-    """
-    As a notebook does.
+    As a notebook does; it has a loop of its own.
     """
 
     async def main():
-        return domain_of(AsyncScribe(), AsyncRL).initial()
+        return domain_of(AsyncScribe()).initial()
 
     assert 0 == asyncio.run(main())["update"]
+
+
+def test_an_async_trainer_has_one_loop():
+    """
+    A client with open connections finds the same one at each call, and it ends with the domain.
+    """
+    loops = []
+
+    class Client(AsyncScribe):
+        async def forward_backward(self, groups, reset):
+            loops.append(asyncio.get_running_loop())
+            return await super().forward_backward(groups, reset)
+
+    domain = domain_of(Client())
+    state, aggregator = domain.initial(), GroupTrainer(batch_size=1, group_size=2)
+    for number in range(3):
+        _, _, state = played(domain, aggregator, [cards_of(number)], state)
+    names = {thread.name: thread for thread in threading.enumerate()}
+    del domain
+    gc.collect()
+    names["headway-rl-trainer"].join(20)
+
+    assert 3 == len(loops)
+    assert 1 == len(set(loops))
+    assert not names["headway-rl-trainer"].is_alive()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkabl
 
 import attrs
 
-from headway._checks import check_choice, check_number
+from headway_rl._checks import check_choice, check_number
 from headway_rl._trajectories import Trajectory, TrajectoryGroup
 
 Unit: TypeAlias = Literal["tokens", "sequences", "groups"]
@@ -123,7 +123,7 @@ def _check_unit(instance: object, attribute: attrs.Attribute[Any], value: object
 
 def _check_positive(instance: object, attribute: attrs.Attribute[Any], value: object) -> None:
     del instance
-    check_number(attribute.name, value, above=0.0, below=math.inf)
+    check_number(attribute.name, value, above=0.0)
 
 
 @attrs.frozen(kw_only=True)

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import attrs
 
-from headway._checks import check_count
 from headway.contracts import (
     Artifact,
     Card,
@@ -26,6 +25,7 @@ from headway.contracts import (
     Train,
 )
 from headway_rl._advantages import Advantages, Groupwise, WeightedGroup, weigh
+from headway_rl._checks import check_count
 from headway_rl._chunks import Chunk, Chunker, ForwardBackwardBatch
 from headway_rl._options import Options
 from headway_rl._trajectories import Trajectory, TrajectoryGroup

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeAlias, TypeVar
@@ -79,19 +80,41 @@ class RequestLimit:
         return self._tasks
 
 
-def run_plain(asks: Asks[Answer], limit: RequestLimit) -> Answer:
+def refuse(given: Any) -> Any:
+    """
+    What was given, unless it has to be awaited.
+
+    Raises:
+        ContractError: it has to.
+    """
+    if not inspect.isawaitable(given):
+        return given
+    if inspect.iscoroutine(given):
+        given.close()  # else Python warns that it was never awaited
+    message = "a policy or an environment is asynchronous; take AsyncRL instead of RL"
+    raise ContractError(message)
+
+
+def run_plain(
+    asks: Asks[Answer], limit: RequestLimit, settle: Callable[[Any], Any] = refuse
+) -> Answer:
     """
     Run a loop on this thread.
 
+    Args:
+        asks: The loop.
+        limit: How many sampling requests may be open at once.
+        settle: Makes of what a call gives what it comes to.
+
     Raises:
-        ContractError: something has to be awaited.
+        ContractError: something has to be awaited, and nothing settles that.
     """
     given: Any = None
     try:
         while True:
             ask = asks.send(given)
             with limit.plain if ask.samples else nullcontext():
-                given = _plain(ask.call())
+                given = settle(ask.call())
     except StopIteration as end:
         answer: Answer = end.value
         return answer
@@ -99,13 +122,43 @@ def run_plain(asks: Asks[Answer], limit: RequestLimit) -> Answer:
         asks.close()
 
 
-def _plain(given: Any) -> Any:
-    if not inspect.isawaitable(given):
-        return given
-    if inspect.iscoroutine(given):
-        given.close()  # else Python warns that it was never awaited
-    message = "a policy, an environment or a trainer is asynchronous; take AsyncRL instead of RL"
-    raise ContractError(message)
+class Awaiter:
+    """
+    Lets plain code await, on an event loop of its own that lives as long as this object.
+
+    A client that keeps connections open finds the same loop every time.  Safe to use from several
+    threads at once, but not from a coroutine that runs on it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __call__(self, given: Any) -> Any:
+        """
+        What was given, or what comes of it where that has to be awaited.
+        """
+        if not inspect.isawaitable(given):
+            return given
+        return asyncio.run_coroutine_threadsafe(_awaited(given), self._running()).result()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = loop = asyncio.new_event_loop()
+                thread = threading.Thread(
+                    target=_serve, args=(loop,), name="headway-rl-trainer", daemon=True
+                )
+                thread.start()
+                weakref.finalize(self, loop.call_soon_threadsafe, loop.stop)
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 async def run_async(asks: Asks[Answer], limit: RequestLimit) -> Answer:

@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from headway._checks import check_count
 from headway.errors import OptionError
+from headway_rl._checks import check_count
 
 
 @attrs.frozen(kw_only=True)

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from headway._checks import check_choice, check_count
 from headway.errors import OptionError
+from headway_rl._checks import check_choice, check_count
 
 MemberState: TypeAlias = Literal["waiting", "done", "failed"]
 """``failed`` stands for a member whose attempts are used up."""

@@ -4,21 +4,19 @@ The domain: episodes of an environment, under the weights that the head refers t
 
 from __future__ import annotations
 
-import asyncio
 import math
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import attrs
 
-from headway._checks import check_choice, check_count
 from headway.contracts import Card, Domain, Json, Outcome, Splits, Task, Ticket
 from headway.errors import ContractError
 from headway_envs import Environment
-from headway_rl._asking import Asks, RequestLimit, run_async, run_plain
+from headway_rl._asking import Asks, Awaiter, RequestLimit, run_async, run_plain
+from headway_rl._checks import check_choice, check_count
 from headway_rl._episodes import play
 from headway_rl._newest import Heads, NewestPolicy
 from headway_rl._options import SAMPLING_POLICIES
@@ -37,7 +35,8 @@ class RL(Domain):
     rollout is one episode; ``measure`` plays one too, apart from what is trained on: with a limit and a
     record of its own.
 
-    A ``GroupTrainer`` is the aggregator for it.
+    A ``GroupTrainer`` is the aggregator for it.  A trainer's methods may be ``async def``: they are
+    awaited on an event loop of the domain's own, which no episode runs on.
 
     Args:
         environment: Makes an environment; called once an episode.
@@ -68,6 +67,7 @@ class RL(Domain):
     training: Training = attrs.field(init=False)
     _limit: RequestLimit = attrs.field(init=False)
     _unlimited: RequestLimit = attrs.field(factory=RequestLimit, init=False)
+    _awaiter: Awaiter = attrs.field(factory=Awaiter, init=False)
     _initial: Json = attrs.field(default=None, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
@@ -94,7 +94,7 @@ class RL(Domain):
         return self._initial
 
     def _begun(self) -> Json:
-        return run_plain(self.training.begin(), self._unlimited)
+        return run_plain(self.training.begin(), self._unlimited, self._awaiter)
 
     def rollout(
         self, state: Json, task: Task, *, rng: random.Random, ticket: Ticket | None = None
@@ -138,7 +138,8 @@ class RL(Domain):
         with self._lock:
             bar = self.recorder.begin(str(payload["do"]))
             try:
-                answer = run_plain(self.training.request(state, groups, payload), self._unlimited)
+                asks = self.training.request(state, groups, payload)
+                answer = run_plain(asks, self._unlimited, self._awaiter)
             finally:
                 self.recorder.end(bar)
         self.recorder.trained(groups, payload, answer)
@@ -203,17 +204,11 @@ def _outcome(trajectory: Trajectory) -> Outcome:
 @attrs.define(eq=False, kw_only=True)
 class AsyncRL(RL):
     """
-    ``RL`` for policies, environments or trainers with ``async def`` methods.
+    ``RL`` for policies or environments with ``async def`` methods.
 
-    Episodes then are coroutines, and thousands of them may wait for tools at once.
+    Episodes are coroutines then, and thousands of them may wait for tools at once.  An environment whose
+    methods are plain holds all of them up while it works.
     """
-
-    def _begun(self) -> Json:
-        # On a thread of its own: whoever asks may have a loop that runs.
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(
-                asyncio.run, run_async(self.training.begin(), self._unlimited)
-            ).result()
 
     async def rollout(  # type: ignore[override] # the contract lets it be async def
         self, state: Json, task: Task, *, rng: random.Random, ticket: Ticket | None = None
@@ -235,25 +230,3 @@ class AsyncRL(RL):
         Play one episode for its reward.
         """
         return (await run_async(self._evaluated(state, task, rng), self._unlimited)).reward
-
-    async def train(
-        self,
-        state: Json,
-        cards: Sequence[Card],
-        payload: Json,
-        *,
-        rng: random.Random | None = None,
-    ) -> Json:
-        """
-        What a step of ``GroupTrainer`` asks for; see ``RL``.
-        """
-        groups = weighted_of(cards, payload)
-        bar = self.recorder.begin(str(payload["do"]))
-        try:
-            answer: Json = await run_async(
-                self.training.request(state, groups, payload), self._unlimited
-            )
-        finally:
-            self.recorder.end(bar)
-        self.recorder.trained(groups, payload, answer)
-        return answer

@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from headway import arun, run
+from headway import Registry, arun, run
 from headway.contracts import Observer, Splits, Task
 from headway.errors import OptionError
 from headway.result import Result
@@ -59,7 +59,7 @@ class AsyncTrainer(Options):
         max_turns: Sampling requests after which an episode is over; None leaves that to the environment.
         reward_range: The lowest and the highest reward of an episode.
         asynchronous: Whether episodes are coroutines; needed where only a policy's ``sample`` is ``async
-            def``, since an environment and a trainer show that themselves.
+            def``, since an environment shows that itself.
         announce: Given the sentence that a run begins with, which names the ages to expect; None keeps
             it quiet.
 
@@ -97,16 +97,7 @@ class AsyncTrainer(Options):
         if self.asynchronous:
             return True
         made = self.environment()
-        methods = (
-            made.reset,
-            made.step,
-            self.trainer.forward_backward,
-            self.trainer.optim_step,
-            self.trainer.publish,
-            self.trainer.state_dict,
-            self.trainer.load,
-        )
-        return any(map(inspect.iscoroutinefunction, methods))
+        return any(map(inspect.iscoroutinefunction, (made.reset, made.step)))
 
     def run(
         self,
@@ -198,9 +189,8 @@ class AsyncTrainer(Options):
 
     def _policy(self) -> Any:
         if self.stale_policy == "window":
-            from headway.builtins._policies import Window
-
-            return Window(self.window or 1)
+            registry = Registry.discover()
+            return registry.create("staleness_policy", "window", window=self.window)
         return "soft" if self.stale_policy == "unbounded" else self.stale_policy
 
     def _say(self) -> None:

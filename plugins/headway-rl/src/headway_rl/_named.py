@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
-from headway._checks import check_choice
 from headway.contracts import Json, Splits, Task
 from headway.durations import Law, parse_law
 from headway.errors import OptionError
 from headway_envs import Environment, Gym, Slow
 from headway_envs.miniterm import HIDDEN, TURNS, MiniTerm, TaskBatch, warm_start
+from headway_rl._checks import check_choice
 from headway_rl._domain import RL
 from headway_rl._network import Network
 from headway_rl._numpy_trainer import Adam, NumpyTrainer

@@ -16,10 +16,10 @@ from itertools import accumulate
 import attrs
 import numpy as np
 
-from headway._checks import check_count
 from headway.contracts import Json
 from headway.errors import OptionError
 from headway_rl._arrays import Array, Floats
+from headway_rl._checks import check_count
 from headway_rl._trainer import Sample
 
 

@@ -17,18 +17,18 @@ from typing import Any
 import attrs
 import numpy as np
 
-from headway._checks import check_number
 from headway.contracts import Json
 from headway.errors import LedgerCorrupt
 from headway_rl._advantages import WeightedGroup
 from headway_rl._arrays import Arrays, Floats, fingerprint
+from headway_rl._checks import check_number
 from headway_rl._network import Network, NetworkPolicy
 from headway_rl._trainer import Metrics, Published
 from headway_rl._weights import InlineStore, WeightStore
 
 
 def _rate(name: str, value: float) -> None:
-    check_number(name, value, above=0.0, below=math.inf)
+    check_number(name, value, above=0.0)
 
 
 @attrs.frozen(kw_only=True)

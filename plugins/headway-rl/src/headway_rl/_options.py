@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from headway._checks import check_choice, check_count, check_flag
 from headway.errors import OptionError
 from headway_rl._advantages import Advantages, Groupwise
+from headway_rl._checks import check_choice, check_count, check_flag
 from headway_rl._chunks import ForwardBackwardBatch
 from headway_rl._completion import GroupCompletion
 from headway_rl._schedule import Schedule

@@ -8,7 +8,7 @@ import math
 
 import attrs
 
-from headway._checks import check_count, check_number
+from headway_rl._checks import check_count, check_number
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +40,7 @@ class Schedule:
         check_count("admit_ahead", self.admit_ahead, 0)
         if self.max_sample_requests is not None:
             check_count("max_sample_requests", self.max_sample_requests, 1)
-        check_number("oversample_factor", self.oversample_factor, least=1.0, below=math.inf)
+        check_number("oversample_factor", self.oversample_factor, least=1.0)
 
     @property
     def requests(self) -> int:

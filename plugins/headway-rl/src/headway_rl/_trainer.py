@@ -89,9 +89,9 @@ class Trainer(Protocol):
     """
     Turns weighted groups into new weights.
 
-    All methods but ``policy`` are called by one call at a time, never two at once; each of them may be
-    ``async def``, in which case ``AsyncRL`` is the domain to use.  ``policy`` is plain, quick and called
-    from several threads at once.
+    All methods but ``policy`` are called one at a time, on a thread on which nothing else runs; each of
+    them may be ``async def``, and is awaited on one event loop then, always the same.  ``policy`` is plain,
+    quick and called from several threads at once.
 
     What it must keep: equal weights, optimizer state, groups and step give equal new weights, also after
     a crash in between, so that a step that was made and not acknowledged can be made again.
