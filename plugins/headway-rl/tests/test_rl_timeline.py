@@ -8,11 +8,11 @@ import random
 import sys
 
 import pytest
-from rl_worlds import Echo, async_trainer
+from rl_worlds import Echo, async_trainer, card
 
 from headway.errors import UsageError
 from headway_envs import Slow
-from headway_rl import Schedule, Timeline
+from headway_rl import Groupwise, Schedule, Timeline, group_of, weigh
 from headway_rl._recorder import Bar, Recorder
 from headway_rl._timeline import Wait, lanes
 
@@ -98,3 +98,22 @@ def test_a_recorder_forgets_what_was_trained_in_vain():
     assert "[0, 2]" == recorder.batch(frozenset([0, 2]))
     assert [frozenset([5])] == list(recorder._batches)
     assert recorder.batch(frozenset([7])) is None
+
+
+def test_a_recorder_that_nobody_asks_keeps_little(monkeypatch):
+    """
+    As in a run that was begun by name, whose metrics nobody wants.
+    """
+    monkeypatch.setattr("headway_rl._recorder._MOST", 10)
+    recorder = Recorder()
+    for number in range(100):
+        recorder.end(recorder.begin("sampling"), tokens=1)
+        payload = {"do": "update", "version": 0, "chunks": []}
+        recorder.trained(
+            weigh([group_of(card(number, [1.0, 0.0]))], Groupwise()),
+            payload,
+            {"metrics": {}, "rebuilt": False},
+        )
+
+    assert 10 == len(recorder.bars) == len(recorder.take())
+    assert 64 == len(recorder._batches)

@@ -62,7 +62,8 @@ class GroupTrainer:
         group_size: Members of a group.
         advantages: The rule that turns rewards into weights.
         forward_backward_batch: How much makes a chunk; with None a batch goes to the trainer as a whole.
-        mask_beyond: Segments older than so many updates have no weight; None masks none.
+        mask_beyond: Segments older than so many updates have no weight; None masks none.  The staleness
+            policy ``mask`` of a run relies on it.
 
     Raises:
         OptionError: a number is out of its range.

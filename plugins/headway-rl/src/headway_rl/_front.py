@@ -190,7 +190,7 @@ class AsyncTrainer(Options):
     def _policy(self) -> Any:
         if self.stale_policy == "window":
             registry = Registry.discover()
-            return registry.create("staleness_policy", "window", window=self.window)
+            return registry.create("staleness policy", "window", window=self.window)
         return "soft" if self.stale_policy == "unbounded" else self.stale_policy
 
     def _say(self) -> None:

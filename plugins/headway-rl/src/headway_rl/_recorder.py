@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 
 import attrs
@@ -17,7 +18,10 @@ from headway_rl._advantages import WeightedGroup
 from headway_rl._batches import Batch
 
 _MOST = 100_000
-"""Bars that are kept for a timeline; later ones are left out of it."""
+"""Bars that are kept for a timeline; later ones are left out of it.  Also the marks that wait to be taken."""
+
+_MOST_BATCHES = 64
+"""Batches that wait to be taken; where nobody takes any, the oldest are forgotten."""
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -62,11 +66,15 @@ class Mark:
 class Recorder:
     """
     Keeps what happened until somebody takes it; safe to use from several threads at once.
+
+    Where nobody does, it keeps no more than the latest.
     """
 
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
     _bars: list[Bar] = attrs.field(factory=list[Bar], init=False, repr=False)
-    _marks: list[Mark] = attrs.field(factory=list[Mark], init=False, repr=False)
+    _marks: deque[Mark] = attrs.field(
+        factory=lambda: deque[Mark](maxlen=_MOST), init=False, repr=False
+    )
     _batches: dict[frozenset[int], Batch] = attrs.field(
         factory=dict[frozenset[int], Batch], init=False, repr=False
     )
@@ -106,13 +114,16 @@ class Recorder:
         )
         with self._lock:
             self._batches[frozenset(batch.groups)] = batch
+            if len(self._batches) > _MOST_BATCHES:
+                del self._batches[next(iter(self._batches))]
 
     def take(self) -> list[Mark]:
         """
         What happened since this was asked for last, in the order of time.
         """
         with self._lock:
-            marks, self._marks = self._marks, []
+            marks = list(self._marks)
+            self._marks.clear()
         return marks
 
     def batch(self, groups: frozenset[int]) -> Batch | None:
