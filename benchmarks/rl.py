@@ -256,7 +256,7 @@ def main():
     parser.add_argument("--updates", type=int, default=150, help="updates of each run")
     parser.add_argument("--mean", type=float, default=1.0, help="seconds of a mean episode")
     parser.add_argument("--rate", type=float, default=0.01, help="the learning rate")
-    parser.add_argument("--draws", type=int, default=16, help="draws of each held-out task")
+    parser.add_argument("--draws", type=int, default=8, help="draws of each held-out task")
     parser.add_argument("--processes", type=int, default=2, help="runs at once, if simulated")
     parser.add_argument("--check", action="store_true", help="exit with 1 when a figure is missed")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every single result")
