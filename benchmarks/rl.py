@@ -41,6 +41,13 @@ T95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 
 """The 97.5 % quantiles of Student's distribution for 1, 2, ... degrees of freedom."""
 
 
+def slowed(law):
+    """
+    MiniTerm whose episodes take a while; a new one for each episode.
+    """
+    return Slow(MiniTerm(), law)
+
+
 def trainer_of(staleness, seed, mean, driver, rate):
     """
     A fresh trainer of MiniTerm; the seed chooses its tasks.
@@ -48,7 +55,7 @@ def trainer_of(staleness, seed, mean, driver, rate):
     tasks, held_out = TaskBatch.draw(seed, 0, 512), TaskBatch.draw(seed, 1, 64)
     law = parse_law(f"lognormal:{mean},1")
     return AsyncTrainer(
-        environment=partial(Slow, MiniTerm(), law) if driver == "threads" else MiniTerm,
+        environment=partial(slowed, law) if driver == "threads" else MiniTerm,
         trainer=NumpyTrainer(
             network=Network(features=27, hidden=32, actions=12),
             theta=warm_start(),
@@ -83,6 +90,8 @@ def play(job):
     result = trainer.run(
         driver=given.driver, seed=seed, final_draws=1, on_step=steps.append, **more
     )
+    if result.stop_reason != how[0].replace("seconds", "max_seconds"):
+        raise RuntimeError(f"{arm} ended by {result.stop_reason}: {result.error}")
     ages = [age for step in steps for age in step.groups.values()]
     curve, now = [], 0.0
     for step in steps:

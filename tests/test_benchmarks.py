@@ -219,6 +219,21 @@ def test_optimizers(tmp_path):
     assert arms * 2 == [trial["arm"] for trial in kept["trials"]]
 
 
+def test_rl(tmp_path):
+    """A policy is trained in every arm, for equal updates and equal seconds, and all is kept."""
+    pytest.importorskip("headway_rl", reason="needs headway-rl")
+    found = tmp_path / "found.json"
+    options = ["--seeds", "2", "--updates", "3", "--draws", "1", "--processes", "1"]
+    command = [sys.executable, BENCHMARKS / "rl.py", *options, "--json", str(found)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    kept = json.loads(found.read_text())
+
+    assert "" == done.stderr
+    assert {"updates": 8, "seconds": 8} == Counter(run["how"] for run in kept)
+    assert all(run["most"] <= {"sync": 0}.get(run["arm"], 4) for run in kept)
+    assert 2 == done.stdout.count("\nS=4")
+
+
 @pytest.mark.skipif(
     not peers.interpreter(peers.FOLDER).exists(),
     reason="needs the peers' environment: python benchmarks/make_peers.py",
