@@ -17,8 +17,10 @@ from headway.testing._faults import ContendedLedger
 from headway_rl import (
     Adam,
     Batchwise,
+    DirectoryStore,
     ForwardBackwardBatch,
     GroupCompletion,
+    InlineStore,
     MemoryStore,
     NumpyTrainer,
     Schedule,
@@ -221,6 +223,36 @@ def test_an_async_environment_is_seen_by_its_methods():
     assert "AsyncRL" == type(async_trainer(AsyncEcho).domain()).__name__
     assert "AsyncRL" == type(async_trainer(asynchronous=True).domain()).__name__
     assert "RL" == type(async_trainer(trainer=AsyncScribe()).domain()).__name__
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_episodes_can_run_in_processes(tmp_path, folder):
+    """
+    Training stays in the run's own; the weights are those of threads, and the ledger closes.
+    """
+
+    def made():
+        return numpy_trainer(
+            store=DirectoryStore(tmp_path / "weights") if folder else InlineStore()
+        )
+
+    options = {"max_staleness": 0, "schedule": Schedule(concurrency=2)}
+    threads, _ = trained(async_trainer(trainer=made(), **options), 3, "threads")
+    processes, steps = trained(
+        async_trainer(trainer=made(), **options), 3, "threads", executor="process"
+    )
+    ledger = steps[-1].metrics
+
+    assert threads.state == processes.state
+    assert 3 * 16 * 4 == ledger["ledger/generated_tokens"] == ledger["ledger/trained_tokens"]
+
+
+def test_segments_cannot_be_sampled_in_processes():
+    """
+    These do not know what the newest weights are, and the error says so.
+    """
+    with pytest.raises(OptionError, match="the run's own process alone"):
+        async_trainer(sampling_policy="segment").run(updates=1, executor="process")
 
 
 # ------------------------------------------------------------------ failures

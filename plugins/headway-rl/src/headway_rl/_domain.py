@@ -8,7 +8,7 @@ import math
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import attrs
 
@@ -24,6 +24,16 @@ from headway_rl._recorder import Bar, Recorder
 from headway_rl._trainer import Policy, Trainer
 from headway_rl._training import Training, published_of, weighted_of
 from headway_rl._trajectories import Trajectory
+
+_SENT = (
+    "environment",
+    "trainer",
+    "_splits",
+    "max_turns",
+    "max_sample_requests",
+    "sampling_policy",
+    "reward_range",
+)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -43,7 +53,8 @@ class RL(Domain):
         trainer: What samples and learns; a run begins where it stands.
         splits: The tasks; a task's ``data`` goes to ``reset``.
         max_turns: Sampling requests after which an episode is over; None leaves that to the environment.
-        max_sample_requests: Sampling requests that may be open at once; None bounds nothing.
+        max_sample_requests: Sampling requests that may be open at once; None bounds nothing.  With an
+            executor of processes, in each of them.
         sampling_policy: ``trajectory``, or ``segment``: each request with the newest weights.
         reward_range: The lowest and the highest reward of an episode.
         recorder: Is told of episodes and updates, for metrics.
@@ -78,6 +89,21 @@ class RL(Domain):
                 check_count(name, getattr(self, name), 1)
         self.training = Training(self.trainer)
         self._limit = RequestLimit(self.max_sample_requests)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """
+        What an executor of processes sends: nothing of it trains there, and nothing is recorded there.
+        """
+        if self.sampling_policy == "segment":
+            message = (
+                "sampling_policy='segment' needs the newest head, which the run's own process alone"
+                " knows; give 'trajectory', or executor='thread'"
+            )
+            raise TypeError(message)
+        return {name.removeprefix("_"): getattr(self, name) for name in _SENT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        RL.__init__(self, **state)
 
     def tasks(self) -> Splits:
         """

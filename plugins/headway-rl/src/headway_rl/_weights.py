@@ -15,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import attrs
 import numpy as np
@@ -142,6 +142,9 @@ class DirectoryStore:
 
     folder: Path = attrs.field(converter=_folder)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DirectoryStore, (self.folder,)  # another process has a lock of its own
 
     def put(self, arrays: Arrays) -> Json:
         """
