@@ -327,6 +327,7 @@ def test_a_group_whose_members_all_fail_can_be_dropped():
 
     assert "updates" == result.stop_reason
     assert 80 == len({number for step in steps for number in step.groups})
+    assert steps[-1].metrics["drops/failed"] >= 1
 
 
 def test_a_group_can_shrink():

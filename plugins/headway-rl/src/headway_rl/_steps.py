@@ -67,6 +67,7 @@ class Watcher:
     _account: Account = attrs.field(init=False)
     _state: Json = attrs.field(default=None, init=False)
     _evaluation: float | None = attrs.field(default=None, init=False)
+    _lost: Mapping[str, int] = attrs.field(factory=dict[str, int], init=False)
     _rests_since: float = attrs.field(default=0.0, init=False)
     _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
     _now: float = attrs.field(default=0.0, init=False)
@@ -118,6 +119,9 @@ class Watcher:
     def _updated(self, notice: UpdateDone) -> None:
         self._take_marks()
         self._now = notice.now
+        for reason, count in notice.dropped.items():
+            self._account.lost(reason, count - self._lost.get(reason, 0))
+        self._lost = dict(notice.dropped)
         batch = self.recorder.batch(frozenset(notice.groups))
         if batch is None:  # another process trained it
             batch = Batch(groups=tuple(notice.groups), spans=(), rewards=())
