@@ -18,6 +18,7 @@ from headway.contracts import (
     Decision,
     Fault,
     FaultSeen,
+    GroupDropped,
     HeadCommitted,
     RunFinished,
     RunStarted,
@@ -45,6 +46,7 @@ NOTICES = [
     CardDecided(now=1.0, decision=DISCARDED, eta=2),
     CardDecided(now=1.0, decision=Decision(card=5, kind="committed", reason="", version=3), eta=0),
     HeadCommitted(now=1.0, head=Snapshot(3, Artifact("x")), cards=(5,)),
+    GroupDropped(now=1.4, group=7, task="c", reason="failed"),
     FaultSeen(now=1.5, fault=Fault(where="rollout", type="ValueError", message="no", task="b")),
     RunFinished(now=2.0, stop_reason="rounds", version=3, digest="d"),
 ]
@@ -53,6 +55,7 @@ EVENTS = [
     (logging.INFO, "sweep_merged"),
     (logging.DEBUG, "card_discarded"),
     (logging.INFO, "head_committed"),
+    (logging.WARNING, "group_dropped"),
     (logging.WARNING, "fault_seen"),
     (logging.INFO, "run_finished"),
 ]
@@ -164,7 +167,7 @@ def test_levels_are_kept(logger, caplog):
     caplog.set_level(logging.WARNING, LOGGER)
     told(NOTICES)
 
-    assert ["fault_seen"] == [record.getMessage() for record in caplog.records]
+    assert ["group_dropped", "fault_seen"] == [r.getMessage() for r in caplog.records]
 
 
 def test_nobody_listens_and_nobody_is_told(logger):

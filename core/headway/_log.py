@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from headway.contracts import (
     CardDecided,
     FaultSeen,
+    GroupDropped,
     HeadCommitted,
     Notice,
     Observer,
@@ -78,6 +79,11 @@ _RULES: Mapping[type[Any], _Rule] = {
             "ready": "ready",
             "blocking": "blocking",
         },
+    ),
+    GroupDropped: (
+        logging.WARNING,
+        "group_dropped",
+        {"now": "now", "group": "group", "task": "task", "reason": "reason"},
     ),
     FaultSeen: (
         logging.WARNING,

@@ -16,6 +16,7 @@ from headway.contracts._metering import NO_USAGE, TotalUsage, Usage, charge
 from headway.contracts._notices import (
     CardDecided,
     FaultSeen,
+    GroupDropped,
     HeadCommitted,
     Notice,
     RunFinished,
@@ -109,6 +110,7 @@ __all__ = [
     "FaultSeen",
     "Fusion",
     "Gather",
+    "GroupDropped",
     "HeadCommitted",
     "HeadMoved",
     "Json",

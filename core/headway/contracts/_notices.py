@@ -69,6 +69,9 @@ class TicketEnded:
         task: The id of the task that it rolled out.
         completion: How it ended.
         reward: What its rollout scored; None when it had not been scored.
+        group: The number of the group that it belonged to; -1 when it belonged to none.
+        member: Which member of the group it ran.
+        attempt: How often that member had been tried before.
     """
 
     now: float
@@ -76,6 +79,9 @@ class TicketEnded:
     task: str
     completion: CompletionKind
     reward: float | None
+    group: int = -1
+    member: int = 0
+    attempt: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -157,7 +163,10 @@ class UpdateDone:
         outstanding: Groups that were begun and neither used nor given up.
         ready: Those of them that are complete.
         slack: How many more of them the bound would bear, at the tightest.
+        waits: How often each of these began, since the run did.
+        peak: The most groups that were outstanding at once since the last update.
         blocking: The group that the next step waits for; None when it waits for none in particular.
+        blocking_age: How many versions old that group is.
         dropped: Groups that were given up so far, by reason.
     """
 
@@ -171,6 +180,27 @@ class UpdateDone:
     slack: int
     blocking: int | None
     dropped: Mapping[str, int]
+    waits: Mapping[str, int] = attrs.field(factory=dict[str, int])
+    peak: int = 0
+    blocking_age: int | None = None
+
+
+@attrs.frozen(kw_only=True)
+class GroupDropped:
+    """
+    A group was given up before it was complete; what its members still give is of no use.
+
+    Args:
+        now: Seconds since the run began.
+        group: Its number.
+        task: The id of its task.
+        reason: How its member ended that was missed, ``stale`` or ``cancelled``.
+    """
+
+    now: float
+    group: int
+    task: str
+    reason: str
 
 
 @attrs.frozen(kw_only=True)
@@ -212,6 +242,7 @@ Notice: TypeAlias = (
     | CardDecided
     | HeadCommitted
     | UpdateDone
+    | GroupDropped
     | FaultSeen
     | RunFinished
 )

@@ -227,6 +227,13 @@ class Reservations:
         return tuple(self._roster.stamps)
 
     @property
+    def count(self) -> int:
+        """
+        How many groups are outstanding.
+        """
+        return len(self._roster.stamps)
+
+    @property
     def ready(self) -> tuple[int, ...]:
         """
         The numbers of the groups that are complete and wait, oldest first.

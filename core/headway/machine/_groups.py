@@ -15,9 +15,10 @@ from heapq import heappop, heappush
 
 import attrs
 
-from headway.contracts import Card, CompletionKind, Fault, Json, Member, Snapshot
+from headway.contracts import Card, CompletionKind, Fault, GroupDropped, Json, Member, Snapshot
 from headway.gate import Reservations
 from headway.machine._flights import Flight, TaskQueue
+from headway.machine._instructions import Notify
 from headway.machine._state import State
 
 Waiting = tuple[int, int, int]
@@ -99,6 +100,7 @@ class Groups:
         size = state.config.group_size
         number = self.gate.reserve(head.version)
         self.open[number] = Group(number, task, size)
+        state.tally.most_groups = max(state.tally.most_groups, self.gate.count)
         for member in range(size):
             heappush(self._waiting, (number, member, 0))
         if self.gate.bases == "stamp" and head.version not in self._bases:
@@ -232,9 +234,12 @@ class Groups:
         """
         Give a group up that is not complete; what its members still give is of no use.
         """
-        del self.open[number]
-        self.state.tally.lost_groups[reason] += 1
+        group, state = self.open.pop(number), self.state
+        state.tally.lost_groups[reason] += 1
         self.gate.drop(number)
+        state.out.append(
+            Notify(GroupDropped(now=state.now, group=number, task=group.task, reason=reason))
+        )
 
     def close(self) -> None:
         """
@@ -266,7 +271,10 @@ class Groups:
         """
         gate, state = self.gate, self.state
         training = gate.full and gate.open
-        self._waits_for = "training" if training else gate.waits_for(state.head.version)
+        waits_for = "training" if training else gate.waits_for(state.head.version)
+        if waits_for != self._waits_for:
+            state.tally.waits_begun[waits_for] += 1
+            self._waits_for = waits_for
         if self._waits_for in ("training", "nothing"):
             self._waiting_since = None
         elif self._waiting_since is None:

@@ -309,7 +309,11 @@ class State:
             slack=standing.slack,
             blocking=standing.blocking,
             dropped=dict(self.tally.lost_groups),
+            waits=dict(self.tally.waits_begun),
+            peak=self.tally.most_groups,
+            blocking_age=standing.blocking_age,
         )
+        self.tally.most_groups = standing.outstanding
         self.out.append(Notify(notice))
         if self.tally.rounds == self.config.max_updates:
             self.stop("updates")

@@ -159,6 +159,9 @@ class Tally:
     starved: float = 0.0
     reverify_seconds: float = 0.0
     waits: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(WAITS, 0.0))
+    waits_begun: Counter[str] = attrs.field(factory=Counter[str])
+    most_groups: int = 0
+    """The most groups outstanding at once since the last update."""
     lost_groups: Counter[str] = attrs.field(factory=Counter[str])
     reverifying: set[int] = attrs.field(factory=set[int])
     seconds: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0.0))

@@ -420,8 +420,9 @@ class Tickets:
             elif flight.work.task is None:
                 self.queue.again(flight.task)
         reward = None if flight.outcome is None else flight.outcome.reward
-        number, task = flight.ticket.number, flight.task
-        state.out.append(Notify(TicketEnded(state.now, number, task, completion, reward)))
+        ticket, task, now = flight.ticket, flight.task, state.now
+        number, which = ticket.number, (ticket.group, ticket.member, ticket.attempt)
+        state.out.append(Notify(TicketEnded(now, number, task, completion, reward, *which)))
 
     def _learn(self, flight: Flight) -> None:
         state = self.state

@@ -223,14 +223,6 @@ class Account:
         self._counts[f"drops/{reason}"] += 1
         self._counts[f"drops/{reason}/tokens_to_{bucket(tokens or 0)}"] += 1
 
-    def lost(self, reason: str, groups: int) -> None:
-        """
-        So many groups were resolved before they were complete, and nobody says which.
-
-        What they had generated stays among what is held.
-        """
-        self._counts[f"drops/{reason}"] += groups
-
     def used(self, batch: Batch) -> None:
         """
         A batch was trained on, and the ledger has acknowledged that.

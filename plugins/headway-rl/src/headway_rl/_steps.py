@@ -11,6 +11,7 @@ import attrs
 
 from headway.contracts import (
     CardDecided,
+    GroupDropped,
     HeadCommitted,
     Json,
     Notice,
@@ -67,7 +68,6 @@ class Watcher:
     _account: Account = attrs.field(init=False)
     _state: Json = attrs.field(default=None, init=False)
     _evaluation: float | None = attrs.field(default=None, init=False)
-    _lost: Mapping[str, int] = attrs.field(factory=dict[str, int], init=False)
     _rests_since: float = attrs.field(default=0.0, init=False)
     _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
     _now: float = attrs.field(default=0.0, init=False)
@@ -92,6 +92,9 @@ class Watcher:
                 self._account.retried(notice.completion)
         elif isinstance(notice, SweepDone):
             self._evaluation = notice.reward
+        elif isinstance(notice, GroupDropped):
+            self._take_marks()
+            self._account.dropped(notice.group, notice.reason)
         elif isinstance(notice, UpdateDone):
             self._updated(notice)
 
@@ -119,9 +122,7 @@ class Watcher:
     def _updated(self, notice: UpdateDone) -> None:
         self._take_marks()
         self._now = notice.now
-        for reason, count in notice.dropped.items():
-            self._account.lost(reason, count - self._lost.get(reason, 0))
-        self._lost = dict(notice.dropped)
+        self._account.reserved(notice.peak)
         batch = self.recorder.batch(frozenset(notice.groups))
         if batch is None:  # another process trained it
             batch = Batch(groups=tuple(notice.groups), spans=(), rewards=())
@@ -131,7 +132,9 @@ class Watcher:
             ready=notice.ready,
             slack=notice.slack,
             waits=notice.seconds,
+            wait_counts=notice.waits,
             blocking=notice.blocking,
+            blocking_age=notice.blocking_age,
         )
         step = StepDone(
             update=notice.update,
