@@ -332,8 +332,7 @@ class World:
             self.check()
         batch = tuple(sorted(self.those("training")))
         self.gate.trained(batch)
-        if not batch:
-            self.gate.returned()
+        self.gate.returned()
         self.head += moved > 0
         self.batches.append(batch)
         ended = self.began + max(0, moved - 1)

@@ -343,7 +343,8 @@ def test_who_hangs_from_the_start_is_named():
         **options(stall_alarm=0.1, updates=2),
     )
 
-    assert "no update for 0.1 s: group 0" in told[0]
+    assert "no update for 0.1" in told[0]
+    assert "s: group 0" in told[0]
 
 
 @pytest.mark.parametrize("policy", ["wait", "drop"])
@@ -398,8 +399,8 @@ def test_a_step_that_raises():
 
 
 REFUSED = {
-    "carry": (headway.Carry, "Carry names groups"),
-    "twice": (None, "commits more than 1 times"),
+    "carry": (headway.Carry, "can't be carried over"),
+    "twice": (None, "more than 1 times"),
     "early": (lambda cards: Commit(Artifact(1.0), cards), "before the batch is complete"),
 }
 
@@ -420,7 +421,7 @@ def test_what_a_step_may_not_ask(which):
     result, _ = simulated(Wrong(gathers=which == "early"), updates=3)
 
     assert any(text in failure.fault.message for failure in result.failures)
-    assert ("updates" if which == "twice" else "error") == result.stop_reason
+    assert "error" == result.stop_reason
 
 
 def test_a_step_of_two_updates():

@@ -136,11 +136,11 @@ class EvidenceBuffer:
         self._settled += 1
         return card
 
-    def waits(self, number: int) -> bool:
+    def waiting_card(self, number: int) -> Card | None:
         """
-        Whether this card waits for a sweep.
+        The card of a number, if it waits for a sweep.
         """
-        return number in self._waiting
+        return self._waiting.get(number)
 
     def seen(self, number: int) -> bool:
         """

@@ -111,7 +111,7 @@ class Domain(ABC):
             state: The head that the step is a transaction on; it stays as it is.
             cards: The cards that the step named, in its order; they stay as they are.
             payload: What the step gave beside them.
-            rng: Keyed by the run's seed, the step and the request.
+            rng: Keyed by the run's seed, the step, and how many trainings of that step came before.
 
         Raises:
             ContractError: this domain trains nothing.

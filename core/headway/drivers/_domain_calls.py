@@ -201,7 +201,7 @@ class DomainCalls:
         return self.domain.propose(call.artifact.value, task, call.outcome, **more)
 
     def _train(self, call: TrainCall) -> Any:
-        more = self._more("train", None, None, "train", call.step, call.n)
+        more = self._more("train", None, None, "train", call.step, call.nth)
         return self.domain.train(call.artifact.value, call.cards, call.payload, **more)
 
     def _rebase(self, call: RebaseCall) -> Any:

@@ -53,7 +53,8 @@ class Reservations:
 
     Bound of ``rule="window"``: at most ``window - 1`` younger groups overtake one that is not ready,
     which makes it at most ``max_staleness + ceil((window - 1) / groups_per_step)`` versions old with
-    one update a step.  Proof: at its admission fewer than ``(1 + max_staleness) * G`` groups are
+    one update a step, as long as each step uses its whole batch and nobody else moves the head.
+    Proof: at its admission fewer than ``(1 + max_staleness) * G`` groups are
     older, and each step takes G groups of these and of those that overtake.
 
     ``rule="none"`` bounds no age: only the number of outstanding groups, and with it the mean age.
@@ -435,8 +436,9 @@ class Reservations:
         """
         A commit has consumed these groups of the open step.
 
-        The step ends with its last group, which the last of its updates must consume.  One that has
-        lost all its groups ends with its only update, or by ``returned`` when it may make several.
+        A step that makes one update ends with its last group.  One that may make several ends when
+        ``returned`` is called: until then its next update may be to come, and the groups that are
+        admitted meanwhile would be stamped too early.
 
         Raises:
             ValueError: one of them is not in training, or the batch is not complete.
@@ -450,7 +452,7 @@ class Reservations:
         for number in numbers:
             self._roster.remove(number)
         self._trained += len(numbers)
-        if not self._roster.training and (numbers or self.updates_per_step == 1):
+        if not self._roster.training and self.updates_per_step == 1:
             self._end()
 
     def _end(self) -> None:
@@ -546,16 +548,13 @@ class Reservations:
 
     def within_bound(self, view: GateView) -> bool:
         """
-        Whether no more than ``capacity`` groups are outstanding, and each of them can be trained, or
-        is in training, in time.
+        Whether no more than ``capacity`` groups are outstanding, and with ``rule="wait"`` each of them
+        can be trained, or is in training, in time.
         """
         stamps = self._roster.stamps
         if len(stamps) > self.capacity:
             return False
-        if self.rule == "wait":
-            return self.slack(self._since(view.head)) >= 0
-        oldest = next(iter(self._roster.cohorts), view.head)
-        return self.max_age is None or view.head - oldest <= self.max_age
+        return self.rule != "wait" or self.slack(self._since(view.head)) >= 0
 
     # ------------------------------------------------------------------------------ checkpoints
 

@@ -236,7 +236,10 @@ class Answers:
             self._train_overdue(training)
 
     def _train_overdue(self, call: TrainCall) -> None:
-        fault = Fault(where="train", type="Timeout", message="no answer within train_timeout")
+        text = "no answer within train_timeout"
+        if self.state.training.untold:
+            text += "; an earlier training that was given up has not come back and may hold it up"
+        fault = Fault(where="train", type="Timeout", message=text)
         self.state.training.untold.add(call.id)
         self.state.out.append(Abandon(call.id))
         self.requests.train_failed(call, fault, NO_USAGE, None)

@@ -129,6 +129,16 @@ class Budget:
         return self._cost.spent / _PARTS
 
     @property
+    def spent(self) -> str | None:
+        """
+        The stop reason when all tokens or all money is spent; None when some is left.
+        """
+        for resource in self.metered:
+            if resource.most is not None and resource.spent >= resource.most:
+                return resource.name
+        return None
+
+    @property
     def rollouts_left(self) -> bool:
         """
         Whether one more ticket may be admitted.

@@ -148,6 +148,7 @@ class TrainCall:
     Args:
         step: The step that asked.
         n: Which of its requests that was.
+        nth: How many trainings of that step came before.
         artifact: The head that the step is a transaction on.
     """
 
@@ -157,6 +158,7 @@ class TrainCall:
     id: int
     step: int
     n: int
+    nth: int
     artifact: Artifact
     cards: tuple[Card, ...]
     payload: Json

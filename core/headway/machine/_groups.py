@@ -78,6 +78,7 @@ class Groups:
     open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
     _waits_for: str = attrs.field(default="groups", init=False)
     _waiting_since: float | None = attrs.field(default=None, init=False)
+    _alarms: int = attrs.field(default=0, init=False)
     _unjudged: list[int] = attrs.field(factory=list[int], init=False)
     _judged_at: tuple[int, bool] = attrs.field(default=(0, False), init=False)
     _waiting: list[Waiting] = attrs.field(factory=list[Waiting], init=False)
@@ -140,27 +141,27 @@ class Groups:
         Discard the complete groups that wait and that the staleness policy thinks too old.
 
         It is asked of those alone that are older than ``alpha``, once for each head and after each
-        step.
+        step.  Those that it has not answered for, since it raised, it is asked about again.
 
         Raises:
             LookupRaised: the policy raised.
         """
         state, version = self.state, self.state.head.version
-        instant = version, self.gate.open
-        if instant == self._judged_at and not self._unjudged:
-            return
-        new, moved = set(self._unjudged), instant != self._judged_at
-        self._unjudged, self._judged_at = [], instant
-        if moved:
+        alpha, instant = state.merger.alpha, (version, self.gate.open)
+        if instant != self._judged_at:
+            self._judged_at = instant
             self._let_lost_go(version)
             self._tidy()
-        alpha = state.merger.alpha
-        for card in state.buffer.waiting_cards:
-            eta = version - card.base
-            if eta <= alpha or not (moved or card.number in new):
-                continue
-            if state.lookups.decide(eta, alpha, False) == "discard":
-                state.decide(card.number, "discarded", "stale")
+            waiting = state.buffer.waiting_cards
+            self._unjudged = [c.number for c in waiting if version - c.base > alpha]
+        while self._unjudged:
+            card = state.buffer.waiting_card(self._unjudged[-1])
+            if card is not None:
+                verdict = state.lookups.decide(version - card.base, alpha, False)
+                state.plugin_worked("staleness policy")
+                if verdict != "accept":  # there is no change that could be rebased
+                    state.decide(card.number, "discarded", "stale")
+            self._unjudged.pop()
 
     def _let_lost_go(self, version: int) -> None:
         """
@@ -169,7 +170,7 @@ class Groups:
         for number in self.gate.lost(version):
             if number in self.open:
                 self.drop(number, "stale")
-            elif self.state.buffer.waits(number):
+            elif self.state.buffer.waiting_card(number) is not None:
                 self.state.decide(number, "discarded", "stale")
 
     # ------------------------------------------------------------------ how members end
@@ -279,8 +280,9 @@ class Groups:
             self._waiting_since = None
         elif self._waiting_since is None:
             self._waiting_since = state.now
+            self._alarms = 0
         since, after = self._waiting_since, state.config.stall_alarm
-        return None if since is None or after is None else since + after
+        return None if since is None or after is None else since + after * (self._alarms + 1)
 
     def mind_waiting(self) -> None:
         """
@@ -288,11 +290,11 @@ class Groups:
         """
         state, since = self.state, self._waiting_since
         after = state.config.stall_alarm
-        if since is None or after is None or state.now < since + after:
+        if since is None or after is None or state.now < since + after * (self._alarms + 1):
             return
-        self._waiting_since = state.now
+        self._alarms = max(self._alarms + 1, int((state.now - since) / after))
         if self.blocking:
-            text = f"no update for {after:g} s{self.blocking}"
+            text = f"no update for {state.now - since:g} s{self.blocking}"
             state.fault(Fault(where="gate", type="Waiting", message=text))
 
     @property

@@ -27,6 +27,7 @@ class OpenStep:
             another step's commit, or further cards.
         asked: Whether it has asked for anything.
         trained: Whether a training has worked for it.
+        trainings: How many trainings have begun for it.
         moves: How often it has moved the head.
         carried: Cards that it wants to carry over.
         commit: The commit that is on its way.
@@ -39,6 +40,7 @@ class OpenStep:
     awaiting: Awaiting = "plugin"
     asked: bool = False
     trained: bool = False
+    trainings: int = 0
     moves: int = 0
     carried: set[int] = attrs.field(factory=set[int])
     commit: CommitCall | None = None
@@ -122,6 +124,13 @@ class OpenSweep:
         Whether it has committed anything.
         """
         return self.moved or self.committed > 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """
+        Whether its step has asked for something, and all that it had is decided.
+        """
+        return self.begun is not None and self.begun.asked and not self.cards
 
     @property
     def cards(self) -> tuple[int, ...]:

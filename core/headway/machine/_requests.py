@@ -102,7 +102,9 @@ class Requests:
             return f"Promote names version {request.version}; there are {made}" if late else None
         if isinstance(request, Gather):
             outcomes = self.state.reservations is not None
-            return None if outcomes else "Gather is for what learns from outcomes"
+            return (
+                None if outcomes else 'Gather is of no use here: declare learns_from = "outcomes"'
+            )
         return self._problem_of_cards(sweep, request)
 
     def _problem_of_cards(
@@ -118,9 +120,9 @@ class Requests:
             most = reservations.updates_per_step
             moves = request.candidate != self.state.head.artifact
             if moves and sweep.step.moves >= most:
-                return f"a step that commits more than {most} times; declare updates_per_step"
+                return f"a step moved the head more than {most} times; declare updates_per_step"
         if isinstance(request, Carry):
-            return "Carry names groups; what learns from outcomes uses or discards them"
+            return "groups can't be carried over: commit or consume them"
         if not isinstance(request, Train) and not reservations.full and not sweep.used:
             return f"{kind} before the batch is complete: yield Gather() until it gives ()"
         return None

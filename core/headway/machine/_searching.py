@@ -38,9 +38,9 @@ class Searching:
         """
         sweeps = self.sweeps
         self.tickets.apply_ended(sweeping=bool(sweeps.open))
-        self.tickets.look_after_groups()
         return (
-            self.state.phase == "halting"
+            self.tickets.look_after_groups()
+            or self.state.phase == "halting"
             or self._look_after()
             or self._sweep()
             or sweeps.open_step()
@@ -99,7 +99,8 @@ class Searching:
         if state.determinism == "contradicted":
             self.scoring.put_aside_more()
         config = state.config
-        if not sweeps.open and self.scoring.target_reached:
+        idle = not sweeps.open or sweeps.gathering is not None
+        if idle and self.scoring.target_reached:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")

@@ -175,7 +175,8 @@ class Sweeps:
             self.again = True
             state.plugin_fault(raised.fault)
             return
-        state.plugin_worked("staleness policy")
+        if reservations is None:
+            state.plugin_worked("staleness policy")
         self._count += 1
         sweep = OpenSweep(
             number=self._count,
@@ -231,6 +232,11 @@ class Sweeps:
         wish = state.training.next(state.now)
         if wish is None:
             return
+        spent = state.budget.spent
+        if spent is not None:
+            state.stop(spent)
+            state.halt(spent)
+            return
         number, request = wish
         sweep = self.of_step(number)
         assert sweep is not None
@@ -239,10 +245,12 @@ class Sweeps:
             id=state.next_call(),
             step=number,
             n=sweep.step.n,
+            nth=sweep.step.trainings,
             artifact=state.head.artifact,
             cards=cards,
             payload=request.payload,
         )
+        sweep.step.trainings += 1
         state.train(call)
 
     def rebased(self, call: int, value: Rebased) -> None:
@@ -358,7 +366,7 @@ class Sweeps:
             return False
         reservations, state = self.state.reservations, self.state
         assert reservations is not None
-        numbers = reservations.gather(view)
+        numbers = reservations.gather(view) if reservations.open else ()
         if numbers is None:
             return False
         leased, first = state.buffer.lease(numbers)
@@ -458,7 +466,7 @@ class Sweeps:
         state.tally.sweeps[outcome] += 1
         if state.reservations is not None:
             state.reservations.returned()
-            if sweep.committed:
+            if sweep.is_used_up:
                 state.batch_over(sweep.used)
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1

@@ -2,8 +2,10 @@
 Tickets: admission, the calls that each makes in turn, and how its ending is applied.
 
 A ticket runs ``rollout``, then ``propose`` when it was not solved, then ``verify`` when a change was
-proposed; where the optimizer learns from outcomes, the rollout is all.  Each next call starts in the slot that the one before it freed, unless the backend is left
-alone: then it is held until calls begin again.  Under an ordered gate, endings wait until the window is complete and are applied in ticket order; else at once.
+proposed; where the optimizer learns from outcomes, the rollout is all.  Each next call starts in
+the slot that the one before it freed, unless the backend is left alone: then it is held until calls
+begin again.  Under an ordered gate, endings wait until the window is complete and are applied in
+ticket order; else at once.
 """
 
 from __future__ import annotations
@@ -98,13 +100,14 @@ class Tickets:
             self.state.head.version,
         )
 
-    def look_after_groups(self) -> None:
+    def look_after_groups(self) -> bool:
         """
-        Let go of groups that are too old, and reserve new ones as far as the gate lets.
+        Let go of groups that are too old, and reserve new ones as far as the gate lets; True when a
+        plug-in raised, so that it is to be asked again first.
         """
         groups, state = self.groups, self.state
         if groups is None:
-            return
+            return False
         if state.phase == "draining":
             groups.close()
         try:
@@ -113,6 +116,8 @@ class Tickets:
                 groups.reserve(state.head)
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
+            return state.phase in ("running", "draining")
+        return False
 
     def admit(self, sweeping: bool) -> bool:
         """

@@ -486,7 +486,13 @@ class Desk:
         self.trainings += 1
         cards = tuple(held[number] for number in request.cards)
         call = TrainCall(
-            -1, self.case.step, self.trainings, self.head.artifact, cards, request.payload
+            -1,
+            self.case.step,
+            self.trainings,
+            self.trainings - 1,
+            self.head.artifact,
+            cards,
+            request.payload,
         )
         answer = self.stage.engine.bench.perform(call, lambda: 0.0)
         told = answer.fault.message if isinstance(answer, Failed) else ""
