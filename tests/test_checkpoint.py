@@ -24,7 +24,10 @@ from headway.machine import RecordedLookups, Resume, Started, _checkpoint
 from headway.testing import Schedule, ToyDomain, run_schedule
 from headway.testing._schedules import World, _audit, as_stored, to_the_end
 
-TIED = ("config", "lookups", "names", "state", "sweeps", "decide", "out", "still")
+TIED = (
+    *("config", "lookups", "names", "state", "sweeps", "decide", "out", "still"),
+    *("reservations", "gate", "queue"),  # which other parts hold too
+)
 """What a part is left out that no new machine need have equal: its ties, and what lasts one event."""
 
 
@@ -273,6 +276,9 @@ def test_another_driver(seed, driver):
         noise=0.0,
         find_out=False,
         checkpoint_every=3,
+        groups=(),
+        group_size=1,
+        least_members=None,
     )
     whole = World(schedule)
     uninterrupted = whole.simulation(whole.plugins(), Journal())
