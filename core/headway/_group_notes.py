@@ -137,7 +137,7 @@ def age_notes(
 def _largest(options: RunOptions, gate: Reservations, policy: StalenessPolicy) -> str:
     if gate.max_age is not None:
         return f"never more than {gate.max_age}"
-    bound = options.max_staleness if options.alpha is None else options.alpha
+    bound = options.max_staleness
     verdict, breaking = "", False
     with suppress(Exception):  # a policy that raises is contained, and told of, in the run
         verdict = policy.decide(bound + 1, bound, breaking)

@@ -108,9 +108,8 @@ def _alpha_notes(options: RunOptions, policy: StalenessPolicy, learns_from: str)
     """
     An alpha that makes a policy throw away what the gate lets come about.
     """
-    outcomes = learns_from == "outcomes"
-    alpha, least = options.alpha, options.staleness if outcomes else options.least_alpha
-    if alpha is None or alpha >= least or options.mode == "sync":
+    alpha, least = options.alpha, options.least_alpha
+    if alpha is None or alpha >= least or options.mode == "sync" or learns_from == "outcomes":
         return []
     verdict, breaking = "", False
     with suppress(Exception):  # a policy that raises is contained, and told of, in the run

@@ -191,7 +191,9 @@ class RunOptions:
     eval_concurrency: int = _count("calls at once beside the rollouts", 8, 0)
     slots: int | None = _count("calls at once in all; default workers + 8", None)
     async_ratio: int = _count("the lag budget of async mode, in versions and cards", 3, 0)
-    alpha: int | None = _count("the largest lag that a policy tolerates", None, 0)
+    alpha: int | None = _count(
+        "the largest lag that a policy tolerates (learning from proposals)", None, 0
+    )
     max_staleness: int = _count(
         "updates that an outcome may be behind the head it trains (learning from outcomes)", 2, 0
     )
@@ -221,8 +223,10 @@ class RunOptions:
             "a group with too few members ends the run (stop) or is dropped", LostGroups
         ),
     )
-    stall_alarm: float | None = _number(
-        "seconds without an update after which it is told what is waited for", 600.0, above=0
+    stall_alarm: float = _number(
+        "seconds without an update after which it is told what is waited for; inf: never",
+        600.0,
+        above=0,
     )
     updates: int | None = _count("batches of outcomes to train on", None)
     resync: Resync = attrs.field(

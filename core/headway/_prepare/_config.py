@@ -150,13 +150,14 @@ def make_blueprint(
     """
     What the machine is built from.
     """
-    check_learning(options, parts.aggregator)
+    check_learning(options, parts.aggregator, domain.defaults)
     learns_from = getattr(parts.aggregator, "learns_from", "proposals")
     if learns_from == "outcomes":
-        gate, least_alpha = "reservations", options.staleness
+        gate, alpha = "reservations", options.staleness
         given = reservations(options, parts.aggregator, parts.policy)
     else:
-        gate, least_alpha = "barrier" if options.mode == "sync" else "lag", options.least_alpha
+        gate = "barrier" if options.mode == "sync" else "lag"
+        alpha = options.least_alpha if options.alpha is None else options.alpha
         given = _barrier(options) if options.mode == "sync" else _lag_gate(options, parts)
     return Blueprint(
         config=attrs.evolve(
@@ -168,7 +169,7 @@ def make_blueprint(
         ),
         gate=gate,
         gate_options=given,
-        alpha=least_alpha if options.alpha is None else options.alpha,
+        alpha=alpha,
         stall_patience=options.stall_patience,
         carry_limit=options.carry_limit,
         names={**parts.names, "domain": domain.name, "rebase": domain.name, "train": domain.name},

@@ -4,9 +4,10 @@ What a run of an optimizer that learns from outcomes is built from.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from headway._checks import check_choice, check_count
+from headway._checks import check_choice, check_count, check_flag
 from headway.errors import OptionError
 from headway.machine import LEARNS_FROM
 from headway.options import RunOptions
@@ -20,7 +21,6 @@ def reservations(options: RunOptions, aggregator: Any, policy: Any) -> dict[str,
         OptionError: two options can't be used together.
     """
     sync, updates = options.mode == "sync", getattr(aggregator, "updates_per_step", 1)
-    check_count("updates_per_step", updates, 1)
     return {
         "groups_per_step": aggregator.batch,
         # What the later updates of a step use is as old as the first ones made it, in sync mode too.
@@ -49,9 +49,14 @@ def _most_groups(options: RunOptions, aggregator: Any) -> int | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def check_learning(options: RunOptions, aggregator: Any) -> None:
+def check_learning(options: RunOptions, aggregator: Any, usual: Mapping[str, Any]) -> None:
     """
     Refuse options that this kind of optimizer has no use for.
+
+    Args:
+        options: The run's options.
+        aggregator: The optimizer.
+        usual: The domain's ``defaults``, which are for optimizers of either kind.
 
     Raises:
         OptionError: there is one, or the aggregator declares what can't be.
@@ -65,19 +70,32 @@ def check_learning(options: RunOptions, aggregator: Any) -> None:
             )
             raise OptionError("updates", options.updates, remedy)
         return
-    size = getattr(aggregator, "group_size", 1)
-    check_count("group_size", size, 1)
+    _check_declared(aggregator)
     if options.least_members is not None:
+        size = getattr(aggregator, "group_size", 1)
         check_count("least_members", options.least_members, 1, size)
-    if getattr(aggregator, "max_steps", 1) != 1:
-        remedy = "An optimizer that learns from outcomes takes one step at a time."
-        raise OptionError("max_steps", aggregator.max_steps, remedy)
     bears = getattr(aggregator, "max_lag", None)
-    if bears is not None:
-        check_count("max_lag", bears, 0)
-        if options.staleness > bears:
-            remedy = f'The aggregator bears at most {bears}; with 0, mode="sync" is the same.'
-            raise OptionError("max_staleness", options.staleness, remedy)
+    if bears is not None and options.staleness > bears:
+        remedy = f'The aggregator bears at most {bears}; with 0, mode="sync" is the same.'
+        raise OptionError("max_staleness", options.staleness, remedy)
+    if options.alpha not in (None, usual.get("alpha")):
+        remedy = "The aggregator learns from outcomes; max_staleness says how old they may be."
+        raise OptionError("alpha", options.alpha, remedy)
     if options.rounds is not None:
         remedy = "The aggregator learns from outcomes, batch by batch; give updates."
         raise OptionError("rounds", options.rounds, remedy)
+
+
+def _check_declared(aggregator: Any) -> None:
+    """
+    Refuse what can't be, by the name that its author gave it.
+    """
+    check_count("batch", aggregator.batch, 1)
+    check_count("group_size", getattr(aggregator, "group_size", 1), 1)
+    check_count("updates_per_step", getattr(aggregator, "updates_per_step", 1), 1)
+    check_flag("gathers", getattr(aggregator, "gathers", False))
+    if getattr(aggregator, "max_steps", 1) != 1:
+        remedy = "An optimizer that learns from outcomes takes one step at a time."
+        raise OptionError("max_steps", aggregator.max_steps, remedy)
+    if getattr(aggregator, "max_lag", None) is not None:
+        check_count("max_lag", aggregator.max_lag, 0)

@@ -5,6 +5,7 @@ What a run directory adds to a run: with what it is begun, or where it goes on.
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import attrs
@@ -191,7 +192,7 @@ def _plain(option: str, value: Any, parts: Parts) -> Any:
         return parts.names.get("commit" if kind == "ledger" else kind, unused)
     if option == "durations" and value is not None:
         return {kind: str(law) for kind, law in value.items()}
-    return value
+    return repr(value) if value == math.inf else value  # JSON knows no infinities
 
 
 def _tasks_digest(splits: Splits) -> str:

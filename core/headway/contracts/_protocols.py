@@ -98,7 +98,8 @@ class Aggregator(Protocol):
     that asked for nothing has decided nothing: its cards go back to the buffer.  It may be
     abandoned and run again at any request, so it has no effect but its requests and no memory but
     its arguments: what it returns, or passes to ``Commit(memory=...)``, is its next
-    ``context.memory``.
+    ``context.memory``.  Cards and what they hold are shared, and not to be changed (see ``Card``);
+    the memory, and lists and dicts that a request is answered with, are the step's own.
 
     An aggregator may also have ``select(ticket, head, memory, rng) -> Work``, called when a ticket
     is admitted: quick, pure, and with no randomness but ``rng``.

@@ -293,6 +293,9 @@ class Member:
         payload: What ``select`` gave its ticket.
         reward: Its reward.
         output: What its outcome holds beside the reward.
+
+    ``payload`` and ``output`` are shared with the run, which may use them again: they must not be
+    changed, neither by a step nor by a training.
     """
 
     ticket: int
@@ -311,6 +314,9 @@ class Card:
     A card of a group holds the outcomes of its members and no change: ``diff`` is None, ``base`` the
     oldest version that one of them ran on, ``number`` the number of the group, ``reward`` the mean of
     their rewards.
+
+    What a card holds, its members and what they hold included, is shared with the run, which may use
+    it again: whoever is given one must not change it, and copies what is to be changed.
 
     Args:
         number: 0, 1, 2, ... in the order in which cards were made.

@@ -172,7 +172,7 @@ class StepHost:
 
 def _own(answer: Any) -> Any:
     """
-    An answer that the step may change; what else it is given can't be changed.
+    An answer that the step may change; the cards that it is given are the machine's own.
     """
     return copied(answer) if type(answer) in (dict, list) else answer
 

@@ -141,8 +141,10 @@ class Reservations:
             window=self._window(),
         )
         ahead = min(self.admit_ahead, self._rule.ahead)
-        wanted = ceil(round((1 + ahead) * self.groups_per_step * self.oversample_factor, _ROUNDING))
-        self.capacity = min((1 + self._rule.ahead) * self.groups_per_step, wanted)
+        wanted = (1 + ahead) * self.groups_per_step * self.oversample_factor
+        most = (1 + self._rule.ahead) * self.groups_per_step
+        # A product without end can be compared, and not be rounded.
+        self.capacity = ceil(round(min(most, wanted), _ROUNDING))
 
     def _window(self) -> float:
         if self.batch_order == "admission":

@@ -5,6 +5,7 @@ any plug-in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,16 @@ GATES: Mapping[str, type[Barrier | LagGate | Reservations]] = {
     "reservations": Reservations,
 }
 """The gates by name."""
+
+_DECLARED: Mapping[str, str] = {
+    "groups_per_step": "batch",
+    "batch": "batch",
+    "updates_per_step": "updates_per_step",
+    "early": "gathers",
+    "rule": "rule",
+    "window": "window",
+}
+"""What plug-ins declare, under the names of theirs, by the options of gates that keep it."""
 
 
 @attrs.frozen(kw_only=True)
@@ -71,6 +82,16 @@ class Blueprint:
         """
         return GATES[self.gate](**self.gate_options)
 
+    @property
+    def declared(self) -> dict[str, Json]:
+        """
+        What the aggregator and the staleness policy declare of themselves, as far as it counts here.
+        """
+        config, gate = self.config, self.gate_options
+        of_config = ("learns_from", "group_size", "max_steps")
+        of_gate = {name: gate[option] for option, name in _DECLARED.items() if option in gate}
+        return {**{name: getattr(config, name) for name in of_config}, **of_gate}
+
     def to_json(self) -> dict[str, Json]:
         """
         The blueprint as JSON, every option spelled out.
@@ -79,7 +100,8 @@ class Blueprint:
         options = {
             f.name: encode(getattr(self.config, f.name)) for f in attrs.fields(MachineConfig)
         }
-        # JSON knows no infinities, and a reward may be without bound.
+        # JSON knows no infinities; a limit and a reward may be without bound.
+        options |= {name: repr(value) for name, value in options.items() if value == math.inf}
         options |= {"reward_range": [repr(bound) for bound in self.config.reward_range]}
         options |= {"solved": repr(self.config.solved)}
         return {**held, "config": options, "gate_options": dict(self.gate_options)}
@@ -95,6 +117,7 @@ class Blueprint:
         """
         held: dict[str, Any] = dict(written)
         options = {name: decode(value) for name, value in held.pop("config").items()}
+        options |= {name: math.inf for name, value in options.items() if value == repr(math.inf)}
         low, high = options["reward_range"]
         options |= {"reward_range": (float(low), float(high)), "solved": float(options["solved"])}
         return cls(config=MachineConfig(**options), **held)

@@ -94,13 +94,15 @@ class Header:
             What is to be told: parts that have another version by now.
 
         Raises:
-            OtherRunError: an option or the domain is another one; the first is named.
+            OtherRunError: an option or the domain is another one, or the aggregator or the policy
+                declares something else; the first is named.
             RunDirectoryError: the tasks or the initial state are.
         """
-        mine = self.plan
+        mine, declared = self.plan, plan.blueprint.declared
         for what, began, now in (
             ("domain", mine.name, plan.name),
             *((k, v, plan.options.get(k)) for k, v in mine.options.items()),
+            *((k, v, declared.get(k)) for k, v in mine.blueprint.declared.items()),
         ):
             if began != now:
                 raise OtherRunError(path, what, began, now)
