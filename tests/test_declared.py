@@ -6,13 +6,17 @@ when the run that a directory holds was begun with something else.
 import _thread
 import json
 import math
+import tomllib
 import warnings
+from pathlib import Path
 
 import pytest
 
+import groups
 from groups import Better, Slope, options
 from headway import run
 from headway.builtins._policies import Window
+from headway.cli import main
 from headway.contracts import FaultSeen, Measure, UpdateDone
 from headway.durations import parse_law
 from headway.errors import OptionError, OtherRunError
@@ -283,3 +287,17 @@ def test_no_alarm_however_long_a_group_takes():
     assert [["Waiting"], []] == [sorted(set(types)) for types in faults]
     with pytest.raises(OptionError, match="stall_alarm=None: Give a number"):
         ran(Better(), stall_alarm=None)
+
+
+def test_the_command_line_knows_infinity(tmp_path, monkeypatch, capsys):
+    """As ``inf``, which the configuration that it keeps has too."""
+    monkeypatch.chdir(Path(groups.__file__).parent)
+    folder = str(tmp_path / "run")
+    parts = ["groups.py:Slope", "--aggregator", "groups.py:Better", "--driver", "simulated"]
+    command = ["run", *parts, "--updates", "4", "--run-dir", folder, "--stall-alarm"]
+    ended = [main([*command, "inf"]), main(["resume", folder]), main([*command, "5"])]
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text(encoding="utf-8"))
+
+    assert [0, 0, 2] == ended
+    assert math.inf == config["stall_alarm"]
+    assert "begun with --stall-alarm=" in capsys.readouterr().err
