@@ -88,9 +88,12 @@ class Blueprint:
         What the aggregator and the staleness policy declare of themselves, as far as it counts here.
         """
         config, gate = self.config, self.gate_options
-        of_config = ("learns_from", "group_size", "max_steps")
-        of_gate = {name: gate[option] for option, name in _DECLARED.items() if option in gate}
-        return {**{name: getattr(config, name) for name in of_config}, **of_gate}
+        return {
+            "learns_from": config.learns_from,
+            **{name: gate[option] for option, name in _DECLARED.items() if option in gate},
+            "group_size": config.group_size,
+            "max_steps": config.max_steps,
+        }
 
     def to_json(self) -> dict[str, Json]:
         """
