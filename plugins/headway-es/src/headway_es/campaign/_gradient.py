@@ -103,11 +103,8 @@ def slope(theta: Array, tasks: Any) -> Float64:
     advantage = (centred - centred.mean(axis=1, keepdims=True)).ravel() / len(rewards)
     episode, view, command = (np.concatenate(part) for part in zip(*turns, strict=True))
     situations, place = np.unique(tasks.index[episode] * VIEWS + view, return_inverse=True)
-    weight = np.bincount(
-        place * len(COMMANDS) + command,
-        weights=advantage[episode],
-        minlength=len(situations) * len(COMMANDS),
-    ).reshape(-1, len(COMMANDS))
+    weight = np.zeros((len(situations), len(COMMANDS)))
+    np.add.at(weight, (place, command), advantage[episode])
     seen = observations(situations // VIEWS, situations % VIEWS).astype(np.float64)
     return _back(theta, seen, weight)
 
@@ -135,13 +132,35 @@ def _back(theta: Array, seen: Float64, weight: Float64) -> Float64:
 _Turn = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
+class _Tabled:
+    """
+    A network that was asked everything beforehand: its logits in every situation, to look up.
+    """
+
+    def __init__(self, networks: Any) -> None:
+        from headway_envs.miniterm._policy import TASKS
+        from headway_envs.miniterm._tables import VIEWS
+
+        every = np.arange(TASKS * VIEWS)[None]
+        self._views = VIEWS
+        self._logits = networks.logits(networks.told(every // VIEWS), every % VIEWS)[0]
+
+    def logits(self, told: Array, view: Array) -> Float64:
+        """
+        As ``Networks.logits``; ``told`` is the number of the task.
+        """
+        found: Float64 = self._logits[told * self._views + view]
+        return found
+
+
 def _played(theta: Array, tasks: Any) -> tuple[list[_Turn], Float64]:
     """
     What was seen and done, turn by turn, as (episode, view, command), and the rewards.
     """
     from headway_envs.miniterm._rollouts import _Block
 
-    block = _Block(theta[None], [tasks], sample=True)
+    block: Any = _Block(theta[None], [tasks], sample=True)
+    block.networks, block.told = _Tabled(block.networks), tasks.index[None]
     turns = list(_turns(block))
     block.write_back()
     rewards: Float64 = block.tested().fitness[0]
@@ -157,6 +176,5 @@ def _turns(block: Any) -> Iterator[_Turn]:
         if not len(running):
             return
         logits = block.networks.logits(block.told, block.view)[0] + noise[:, turn]
-        command = logits.argmax(axis=1)[running]
-        yield running, block.view[0][running].astype(np.int64), command
+        yield running, block.view[0][running].astype(np.int64), logits.argmax(axis=1)[running]
         block.step(turn)

@@ -8,7 +8,7 @@ mostly whole seeds, in which every condition can be paired with ``sync``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import attrs
@@ -61,6 +61,14 @@ class Unit:
         return f"{self.condition}, {self.law}" if self.law else self.condition
 
 
+def _words(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(given)
+
+
+def _numbers(given: Iterable[float]) -> tuple[float, ...]:
+    return tuple(given)
+
+
 @attrs.frozen(kw_only=True)
 class Plan:
     """
@@ -88,10 +96,10 @@ class Plan:
         OptionError: a condition, a law or a problem is unknown, or ``sync`` is not there.
     """
 
-    problems: tuple[str, ...] = attrs.field(converter=tuple)
-    conditions: tuple[str, ...] = attrs.field(converter=tuple)
-    rates: tuple[float, ...] = attrs.field(converter=tuple)
-    gradient_rates: tuple[float, ...] = attrs.field(default=(), converter=tuple)
+    problems: tuple[str, ...] = attrs.field(converter=_words)
+    conditions: tuple[str, ...] = attrs.field(converter=_words)
+    rates: tuple[float, ...] = attrs.field(converter=_numbers)
+    gradient_rates: tuple[float, ...] = attrs.field(default=(), converter=_numbers)
     seeds: int = 40
     updates: int = 300
     population: int = 64
@@ -103,10 +111,8 @@ class Plan:
     laws: Mapping[str, str] = attrs.field(
         factory=lambda: {"log-normal": "lognormal:1,1.0", "Pareto": "pareto:1,2.5"}
     )
-    margins: Mapping[str, float] = attrs.field(
-        factory=lambda: {"miniterm": 2.0, "functions": 0.1}
-    )
-    checks: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    margins: Mapping[str, float] = attrs.field(factory=lambda: {"miniterm": 2.0, "functions": 0.1})
+    checks: tuple[str, ...] = attrs.field(default=(), converter=_words)
 
     def __attrs_post_init__(self) -> None:
         if CONTROL not in self.conditions:
@@ -149,8 +155,7 @@ class Plan:
         """
         The plan as a JSON value.
         """
-        found = attrs.asdict(self)
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in found.items()}
+        return attrs.asdict(self)
 
 
 def timed(condition: str) -> bool:

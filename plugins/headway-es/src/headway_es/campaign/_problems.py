@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -34,7 +34,7 @@ class Problem:
     """
 
     objective: Any
-    _measured: Any
+    measured: Callable[[Array], float]
 
     @property
     def start(self) -> Array:
@@ -58,7 +58,7 @@ class Problem:
         """
         Progress at a theta.
         """
-        return float(self._measured(theta))
+        return float(self.measured(theta))
 
 
 def problem_of(name: str, *, seed: int, episodes: int, held_out: int) -> Problem:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 from statistics import NormalDist, fmean, stdev
 
 import attrs
@@ -204,8 +205,9 @@ def _signs(count: int) -> Float64:
     Patterns of -1 and +1, of shape (patterns, count).
     """
     if count <= _EXACT:
-        return 1.0 - 2.0 * (np.arange(2**count)[:, None] >> np.arange(count) & 1)
-    return 1.0 - 2.0 * _stream(count, 0).integers(2, size=(_DRAWN, count))
+        return np.array(list(product((1.0, -1.0), repeat=count)))
+    drawn = _stream(count, 0).integers(2, size=(_DRAWN, count))
+    return np.where(drawn == 1, -1.0, 1.0)
 
 
 @lru_cache(maxsize=4)

@@ -40,14 +40,14 @@ class Done:
     """
 
     unit: Unit
-    curve: tuple[float, ...] = attrs.field(converter=tuple)
+    curve: tuple[float, ...]
     times: Mapping[str, tuple[float, ...]]
     digest: str
     mean_lag: float = 0.0
     max_lag: int = 0
     unused: int = 0
     seconds: float = 0.0
-    more: Mapping[str, float] = attrs.field(factory=dict)
+    more: Mapping[str, float] = attrs.field(factory=dict[str, float])
 
 
 @attrs.frozen(kw_only=True)
@@ -153,8 +153,12 @@ def versions() -> dict[str, str]:
 
 
 def _done(held: dict[str, Any]) -> Done:
-    times = {law: tuple(at) for law, at in held["times"].items()}
-    return Done(**{**held, "unit": Unit(**held["unit"]), "times": times})
+    given: dict[str, Any] = {
+        "unit": Unit(**held["unit"]),
+        "curve": tuple(held["curve"]),
+        "times": {law: tuple(at) for law, at in held["times"].items()},
+    }
+    return Done(**{**held, **given})
 
 
 def _cut(path: Path) -> None:

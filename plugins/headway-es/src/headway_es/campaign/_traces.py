@@ -115,9 +115,7 @@ class _Nothing(Domain):
         return state
 
 
-def traced(
-    name: str, law: str, *, seed: int, updates: int, population: int, workers: int
-) -> Trace:
+def traced(name: str, law: str, *, seed: int, updates: int, population: int, workers: int) -> Trace:
     """
     What a schedule does under a law of durations.
 
