@@ -203,6 +203,18 @@ def test_script(script, tmp_path):
     assert 0 < len(json.loads(found.read_text())) <= len(rows)
 
 
+def test_es_campaign():
+    """A little of the campaign comes out the same twice, and old evidence is worse than fresh."""
+    for needed in ("headway_es", "headway_envs"):
+        pytest.importorskip(needed, reason=f"needs {needed}")
+    command = [sys.executable, BENCHMARKS / "es_campaign.py", "--smoke"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = "the same twice: True; all cards 8 old are worse than none: True"
+
+    assert (0, "") == (done.returncode, done.stderr)
+    assert told == done.stdout.splitlines()[-1]
+
+
 def test_optimizers(tmp_path):
     """Every run is told as it ends, each optimizer is compared with the control, and all is kept."""
     pytest.importorskip("headway_pareto", reason="needs headway-pareto")

@@ -38,6 +38,7 @@ class Row:
         difference: From ``sync``; None for ``sync`` itself.
         corrected: The p after Holm's correction; None where there is no difference or it is outside.
         mean_lag: The mean lag of the evidence used.
+        unused: How many pairs a run evaluated and did not use, in the mean.
     """
 
     arm: str
@@ -45,6 +46,7 @@ class Row:
     difference: Difference | None
     corrected: float | None
     mean_lag: float
+    unused: float
 
 
 @attrs.frozen(kw_only=True, slots=False)
@@ -93,6 +95,13 @@ class Analysis:
             for seed in range(self.plan.seeds)
             if all(unit in self.results for unit in self.units(problem, rate, seed))
         ]
+
+    def told(self, problem: str) -> bool:
+        """
+        Whether there is a whole seed of a problem at every rate.
+        """
+        plan = self.plan
+        return problem in plan.problems and all(self.seeds(problem, r) for r in plan.rates)
 
     def runs(self, problem: str, rate: float, law: str | None = None) -> dict[str, list[Done]]:
         """
@@ -160,6 +169,7 @@ class Analysis:
                 difference=found.get(arm),
                 corrected=corrected.get(arm),
                 mean_lag=fmean(one.mean_lag for one in runs[arm]),
+                unused=fmean(one.unused for one in runs[arm]),
             )
             for arm, ours in values.items()
         ]

@@ -133,14 +133,20 @@ class Plan:
         for seed in range(self.seeds):
             for problem in self.problems:
                 yield from self._units_of(problem, seed)
+            if seed == 0:
+                yield from self._checks()
+
+    def _checks(self) -> Iterator[Unit]:
+        for problem in self.checks:
+            for unit in self._units_of(problem, 0):
+                if unit.rate == self.rates[0] and unit.condition != GRADIENT:
+                    yield attrs.evolve(unit, checked=True)
 
     def _units_of(self, problem: str, seed: int) -> Iterator[Unit]:
         for rate in self.rates:
             for condition in self.conditions:
                 for law in self.laws if timed(condition) else ("",):
                     yield Unit(problem, condition, law, rate, seed)
-                    if seed == 0 and rate == self.rates[0] and problem in self.checks:
-                        yield Unit(problem, condition, law, rate, seed, checked=True)
         if problem == "miniterm":
             for rate in self.gradient_rates:
                 yield Unit(problem, GRADIENT, "", rate, seed)

@@ -8,52 +8,22 @@ the task, the policy and most settings are others.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
-import attrs
-
 from headway_es.campaign._analysis import Analysis, Endpoint, Row
+from headway_es.campaign._claims import published
 from headway_es.campaign._figures import draw
 from headway_es.campaign._plan import CONTROL, GRADIENT, timed
-from headway_es.campaign._statistics import Difference, seeds_needed
+from headway_es.campaign._statistics import seeds_needed
 from headway_es.campaign._store import Store
+from headway_es.campaign._words import FEW, interval, markdown, p_value
 
 _LEVEL = 0.05
 _PUBLISHED = 1.6
 """The smallest published difference, in points."""
-
-
-@attrs.frozen(kw_only=True)
-class Claim:
-    """
-    What the abstract of the paper says of a condition.
-
-    Args:
-        condition: The nearest condition here.
-        words: What it says.
-        points: By how many points of held-out success that differs from synchronous.
-    """
-
-    condition: str
-    words: str
-    points: float
-
-
-CLAIMS = (
-    Claim(
-        condition="wait-1", words="natural Async-1 reaches 25.9 % where sync has 25.4", points=0.5
-    ),
-    Claim(
-        condition="10 %/4", words="a tenth delayed by four updates costs 1.6 points", points=-1.6
-    ),
-    Claim(
-        condition="10 %/8", words="a tenth delayed by eight updates costs 3.1 points", points=-3.1
-    ),
-    Claim(condition=GRADIENT, words="GRPO reaches 29.0 % where sync has 25.4", points=3.6),
-)
 
 
 def write_report(store: Store, page: Path, figures: Path | None = None) -> None:
@@ -72,11 +42,11 @@ def write_report(store: Store, page: Path, figures: Path | None = None) -> None:
     """
     analysis = Analysis.of(store)
     folder = page.parent.parent / "figures" if figures is None else figures
-    drawn = draw(analysis, folder) if _told(analysis, "miniterm") else []
+    drawn = draw(analysis, folder) if analysis.told("miniterm") else []
     links = [Path(os.path.relpath(path, page.parent)).as_posix() for path in drawn]
     parts = chain(
         _head(analysis),
-        _published(analysis),
+        published(analysis),
         _curves(analysis, links),
         _miniterm(analysis),
         _functions(analysis),
@@ -86,25 +56,14 @@ def write_report(store: Store, page: Path, figures: Path | None = None) -> None:
     page.write_text("\n".join(parts).rstrip() + "\n", encoding="utf-8")
 
 
-def _told(analysis: Analysis, problem: str) -> bool:
-    plan = analysis.plan
-    return problem in plan.problems and all(analysis.seeds(problem, r) for r in plan.rates)
-
-
 def _head(analysis: Analysis) -> Iterator[str]:
     plan = analysis.plan
-    seeds = min((len(analysis.seeds(p, r)) for p in plan.problems for r in plan.rates), default=0)
     yield "# What staleness costs: a campaign"
     yield ""
     yield "This page is made by `python benchmarks/es_campaign.py --report`; its figures and words come from the results."
     yield "[Asynchronous evolution strategies](evolution-strategies.md) says what the schedules are."
     yield ""
-    if seeds == plan.seeds:
-        yield f"**It rests on all {plan.seeds} paired seeds of the plan.**"
-    else:
-        yield f"**It rests on {seeds} of the {plan.seeds} paired seeds of the plan; the campaign is not finished.**"
-        yield "Intervals are that much wider, and what is not shown here may still show."
-    yield ""
+    yield from _extent(analysis)
     yield f"A run makes {plan.updates} updates of {plan.population} mirrored pairs with sigma {plan.sigma:g} and Adam, from one saved theta."
     yield f"On [MiniTerm](miniterm.md) each half of a pair does {plan.episodes} tasks, and progress is the share of {plan.held_out:,} held-out tasks that are solved, in points."
     yield "On a function, progress is by how many powers of ten the distance from the best value has shrunk."
@@ -112,60 +71,58 @@ def _head(analysis: Analysis) -> Iterator[str]:
         analysis
     )
     yield "`10 %/4` uses a tenth of each batch four updates late; it is an instrument and saves no time."
-    yield "Only `wait-1` and `drop-1` depend on how long pairs take; each has been run under both laws."
+    yield "Durations have nothing to do with fitness here, which favours `drop-1`: where slow pairs are the informative ones, it learns from the others."
+    yield "Of the parameters, only those of `wait-1` and `drop-1` depend on how long pairs take; each has been run under both laws."
     yield (
         "Learning rates are two on purpose, "
         + " and ".join(f"{r:g}" for r in plan.rates)
-        + ": at the higher one staleness does harm, at the lower one it does little."
+        + ", chosen on a few runs before so that one shows what staleness does at its worst and the other where it does little."
     )
     yield ""
     yield "The primary endpoint is the area under the learning curve, given as the mean progress over the run; the secondary one is progress at its end."
     yield "Differences are paired by seed, with the bootstrap's 95 % interval, the p of a sign-flip test, and that after Holm's correction over the conditions of a table."
     margins = f"{plan.margins['miniterm']:g} points and {plan.margins['functions']:g} powers of ten"
     yield f"`equivalent` is the p of two one-sided tests against a margin of {margins}, which was settled before the first run."
-    yield f"With few seeds a sign-flip test can't be significant at all: the smallest p of {max(seeds, 1)} pairs is {2.0 ** (1 - max(seeds, 1)):.2g}."
     yield ""
+
+
+def _extent(analysis: Analysis) -> Iterator[str]:
+    """
+    How many seeds the page rests on.
+    """
+    plan = analysis.plan
+    counts = {
+        problem: min(len(analysis.seeds(problem, rate)) for rate in plan.rates)
+        for problem in plan.problems
+    }
+    if set(counts.values()) == {plan.seeds}:
+        yield f"**It rests on all {plan.seeds} paired seeds of the plan.**"
+        yield ""
+        return
+    yield f"**The campaign is not finished: of the {plan.seeds} paired seeds of the plan, this page rests on {_counts(counts)}.**"
+    yield "It is a look on the way: what was settled beforehand counts for all seeds, and what does not show here may still show."
+    most = max(1, *counts.values(), 0)
+    if most < FEW:
+        yield f"A sign-flip test of {most} pairs can give no smaller p than {2.0 ** (1 - most):.2g}, and intervals of fewer than {FEW} pairs are too narrow."
+    yield ""
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """
+    MiniTerm's seeds, and from how few to how many those of the functions are.
+    """
+    told = [f"{count} of MiniTerm" for name, count in counts.items() if name == "miniterm"]
+    others = sorted({count for name, count in counts.items() if name != "miniterm"})
+    if others:
+        told.append(
+            f"{' to '.join(map(str, dict.fromkeys((others[0], others[-1]))))} of the functions"
+        )
+    return " and ".join(told)
 
 
 def _laws(analysis: Analysis) -> str:
     told = [f"{name} (`{law}`)" for name, law in analysis.plan.laws.items()]
     return " or ".join(told) + " durations with a mean of 1."
-
-
-def _published(analysis: Analysis) -> Iterator[str]:
-    yield "## Beside the published figures"
-    yield ""
-    yield "The abstract of *Asynchronous Is Nearly Free for Evolution Strategies on Long-Horizon Agentic Tasks* gives held-out success of a language model of 7 billion parameters, over three evaluation seeds."
-    yield "Population, sigma, learning rate, gate and number of training runs are not public, and task and policy here are others, so nothing here confirms or refutes it."
-    yield "What can be said is whether its differences lie within the interval of ours, at the end of equal updates:"
-    yield ""
-    if not _told(analysis, "miniterm"):
-        yield "No seed of MiniTerm is complete yet."
-        yield ""
-        return
-    rows = [("the abstract", "there", *(f"here, rate {r:g}" for r in analysis.plan.rates))]
-    tables = [analysis.table("miniterm", r, "final") for r in analysis.plan.rates]
-    for claim in CLAIMS:
-        cells = ["<br>".join(_verdicts(claim, table)) or "not run" for table in tables]
-        rows.append((claim.words, f"{claim.points:+.1f}", *cells))
-    yield from _markdown(rows)
-    yield "An interval that is wide is consistent with much: of no effect, too, wherever it includes 0."
-    yield f"The policy gradient has as many episodes as the evolution strategy and a learning rate of {_rates(analysis)} that was not tuned; its progress is measured with the likeliest commands, as everybody's."
-    yield ""
-
-
-def _rates(analysis: Analysis) -> str:
-    return ", ".join(f"{rate:g}" for rate in analysis.plan.gradient_rates) or "none"
-
-
-def _verdicts(claim: Claim, table: Sequence[Row]) -> Iterator[str]:
-    for row in table:
-        condition, _, law = row.arm.partition(", ")
-        if condition != claim.condition or row.difference is None:
-            continue
-        within = row.difference.low <= claim.points <= row.difference.high
-        words = "consistent with it" if within else "not consistent with it"
-        yield f"{law + ': ' if law else ''}{_interval(row.difference, 1)}, {words}"
 
 
 def _curves(analysis: Analysis, links: Sequence[str]) -> Iterator[str]:
@@ -186,10 +143,12 @@ def _curves(analysis: Analysis, links: Sequence[str]) -> Iterator[str]:
 
 
 def _miniterm(analysis: Analysis) -> Iterator[str]:
-    if not _told(analysis, "miniterm"):
+    if not analysis.told("miniterm"):
         return
     plan = analysis.plan
     yield "## MiniTerm, equal updates"
+    yield ""
+    yield "`not used` is how many pairs a run evaluated in vain: discarded by `drop-1`, or still held by a delay at the end."
     yield ""
     for rate in plan.rates:
         yield from _table(analysis, rate, None)
@@ -210,11 +169,11 @@ def _table(analysis: Analysis, rate: float, law: str | None) -> Iterator[str]:
     areas = analysis.table("miniterm", rate, "area", law)
     finals = {row.arm: row for row in analysis.table("miniterm", rate, "final", law)}
     speeds = analysis.speeds("miniterm", rate, law) if law else {}
-    extra = "speed" if law else "mean lag"
+    extra = ("speed",) if law else ("mean lag", "not used")
     rows = [
         (
             "condition",
-            extra,
+            *extra,
             "area",
             "less `sync`",
             "p",
@@ -226,38 +185,37 @@ def _table(analysis: Analysis, rate: float, law: str | None) -> Iterator[str]:
     ]
     for row in areas:
         final = finals[row.arm]
-        first = (
-            f"{speeds[row.arm]:.2f}"
-            if law
-            else ""
-            if row.arm == GRADIENT
-            else f"{row.mean_lag:.2f}"
-        )
         rows.append(
             (
                 row.arm,
-                first,
+                *_first(row, speeds.get(row.arm)),
                 f"{row.value:.1f}",
                 *_cells(row),
                 f"{final.value:.1f}",
                 _cells(final)[0],
             )
         )
-    yield from _markdown(rows)
+    yield from markdown(rows)
+
+
+def _first(row: Row, speed: float | None) -> tuple[str, ...]:
+    if speed is not None:
+        return (f"{speed:.2f}",)
+    return ("", "") if row.arm == GRADIENT else (f"{row.mean_lag:.2f}", f"{row.unused:.0f}")
 
 
 def _cells(row: Row) -> tuple[str, str, str, str]:
     found = row.difference
     if found is None:
         return "", "", "", ""
-    corrected = "" if row.corrected is None else _p(row.corrected)
-    equal = "" if found.equivalence is None else _p(found.equivalence)
-    return _interval(found, 1), _p(found.p), corrected, equal
+    corrected = "" if row.corrected is None else p_value(row.corrected)
+    equal = "" if found.equivalence is None else p_value(found.equivalence)
+    return interval(found), p_value(found.p), corrected, equal
 
 
 def _functions(analysis: Analysis) -> Iterator[str]:
     plan = analysis.plan
-    problems = [p for p in plan.problems if p != "miniterm" and _told(analysis, p)]
+    problems = [p for p in plan.problems if p != "miniterm" and analysis.told(p)]
     if not problems:
         return
     yield "## Functions"
@@ -281,7 +239,7 @@ def _wide(
     rows = [("function", *(CONTROL if arm == CONTROL else arm for arm in arms))]
     for problem, table in tables.items():
         rows.append((problem, *(_short(row) for row in table)))
-    yield from _markdown(rows)
+    yield from markdown(rows)
 
 
 def _short(row: Row) -> str:
@@ -294,7 +252,7 @@ def _short(row: Row) -> str:
 
 
 def _seeds(analysis: Analysis) -> Iterator[str]:
-    if not _told(analysis, "miniterm"):
+    if not analysis.told("miniterm"):
         return
     counts = [len(analysis.seeds("miniterm", rate)) for rate in analysis.plan.rates]
     yield "## How many seeds it would take"
@@ -313,7 +271,7 @@ def _seeds(analysis: Analysis) -> Iterator[str]:
     }
     others = [arm for arm in next(iter(found.values())) if arm != CONTROL]
     rows += [(arm, *(_need(table[arm]) for table in found.values())) for arm in others]
-    yield from _markdown(rows)
+    yield from markdown(rows)
 
 
 _ENDPOINTS: tuple[Endpoint, ...] = ("area", "final")
@@ -342,26 +300,10 @@ def _made(analysis: Analysis, store: Store) -> Iterator[str]:
     if both:
         yield f"{both} runs were also made whole through Headway's machine: {same} of them led to the same theta, by its SHA-256."
     timed_names = [f"`{name}`" for name in plan.conditions if timed(name)]
-    yield f"A trace is one of a schedule, a law and a seed; it does not know the problem.  That makes {' and '.join(timed_names) or 'every condition'} comparable too."
+    yield "A trace is one of a schedule, a law and a seed; it does not know the problem."
+    yield f"So {' and '.join(timed_names) or 'the conditions'} meet the same durations on every problem."
     if seconds := analysis.seconds():
         yield f"A whole seed took {fmean(seconds):.0f} seconds of one processor in the mean, traces included."
     told = ", ".join(f"{name} {version}" for name, version in store.versions.items())
     yield f"Versions: {told}."
-    yield ""
-
-
-def _interval(found: Difference, digits: int) -> str:
-    return f"{found.mean:+.{digits}f} [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
-
-
-def _p(value: float) -> str:
-    return "<0.001" if value < 0.001 else f"{value:.3f}"  # noqa: PLR2004 - three digits are shown
-
-
-def _markdown(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    head, *body = rows
-    yield f"| {' | '.join(head)} |"
-    yield f"| {' | '.join('---' for _ in head)} |"
-    for row in body:
-        yield f"| {' | '.join(row)} |"
     yield ""
