@@ -89,6 +89,8 @@ def main():
         write_report(Store.read(asked.folder), asked.report)
         return
     plan = FULL if asked.seeds is None else attrs.evolve(FULL, seeds=asked.seeds)
+    if asked.seeds is None and (asked.folder / "plan.json").exists():
+        plan = Store.read(asked.folder).plan
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     store = Store.begin(asked.folder, plan)
     try:

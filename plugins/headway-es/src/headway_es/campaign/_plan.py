@@ -221,7 +221,7 @@ SMOKE: Final = Plan(
     conditions=(CONTROL, "pipeline-8"),
     rates=(0.02,),
     seeds=2,
-    updates=60,
+    updates=40,
     held_out=1024,
 )
 """Half a minute of it."""

@@ -5,6 +5,7 @@ Running a plan: units in processes of their own, each result written down before
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from itertools import islice
@@ -63,7 +64,7 @@ def _results(
         yield from (measured(store.plan, store.folder, unit) for unit in left)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_deaf) as pool:
 
         def begun(count: int) -> set[Future[Done]]:
             some = islice(left, count)
@@ -75,6 +76,13 @@ def _results(
             waiting |= begun(len(ended))
             for future in ended:
                 yield future.result()
+
+
+def _deaf() -> None:
+    """
+    Leave an interrupt from the keyboard, which all processes get, to the one that the others work for.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _until(end: float | None, units: Iterator[Unit]) -> Iterator[Unit]:
