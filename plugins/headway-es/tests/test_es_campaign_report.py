@@ -144,6 +144,18 @@ def test_a_page_of_few_seeds_says_so(tmp_path):
     assert "no smaller p than 0.25" in text
 
 
+def test_a_page_of_one_seed_tests_nothing(tmp_path):
+    """
+    Differences stand there, and neither intervals nor p-values.
+    """
+    text, _ = page_of(tmp_path, 1)
+    row = next(line for line in text.splitlines() if line.startswith("| pipeline-8 |"))
+
+    assert "Of so few nothing can be tested" in text
+    assert "[" not in row
+    assert "1.000" not in row
+
+
 def test_a_page_of_all_seeds(tmp_path):
     """
     Published differences are within the intervals or outside; nothing is confirmed.

@@ -133,7 +133,8 @@ def _finished(figure: Any, grid: Any, analysis: Analysis, problem: str) -> Any:
     if handles:
         figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
     counts = [len(analysis.seeds(problem, rate)) for rate in analysis.plan.rates]
-    figure.suptitle(f"{problem}: mean of {min(counts)} seeds, 95 % intervals")
+    told = f"mean of {min(counts)} seeds, 95 % intervals" if min(counts) > 1 else "one seed"
+    figure.suptitle(f"{problem}: {told}")
     return figure
 
 

@@ -19,7 +19,7 @@ from headway_es.campaign._figures import draw
 from headway_es.campaign._plan import CONTROL, GRADIENT, timed
 from headway_es.campaign._statistics import seeds_needed
 from headway_es.campaign._store import Store
-from headway_es.campaign._words import FEW, interval, markdown, p_value
+from headway_es.campaign._words import FEW, LEAST, interval, markdown, p_value
 
 _LEVEL = 0.05
 _PUBLISHED = 1.6
@@ -101,8 +101,10 @@ def _extent(analysis: Analysis) -> Iterator[str]:
         return
     yield f"**The campaign is not finished: of the {plan.seeds} paired seeds of the plan, this page rests on {_counts(counts)}.**"
     yield "It is a look on the way: what was settled beforehand counts for all seeds, and what does not show here may still show."
-    most = max(1, *counts.values(), 0)
-    if most < FEW:
+    most = max(counts.values(), default=0)
+    if most < LEAST:
+        yield "Of so few nothing can be tested, and differences stand without intervals."
+    elif most < FEW:
         yield f"A sign-flip test of {most} pairs can give no smaller p than {2.0 ** (1 - most):.2g}, and intervals of fewer than {FEW} pairs are too narrow."
     yield ""
 
@@ -208,6 +210,8 @@ def _cells(row: Row) -> tuple[str, str, str, str]:
     found = row.difference
     if found is None:
         return "", "", "", ""
+    if found.count < LEAST:
+        return interval(found), "", "", ""
     corrected = "" if row.corrected is None else p_value(row.corrected)
     equal = "" if found.equivalence is None else p_value(found.equivalence)
     return interval(found), p_value(found.p), corrected, equal
@@ -257,7 +261,7 @@ def _seeds(analysis: Analysis) -> Iterator[str]:
     counts = [len(analysis.seeds("miniterm", rate)) for rate in analysis.plan.rates]
     yield "## How many seeds it would take"
     yield ""
-    if min(counts) < 3:  # noqa: PLR2004 - a standard deviation of two differences says nothing
+    if min(counts) < LEAST:
         yield "Too few seeds have been run to say how much paired differences vary."
         yield ""
         return

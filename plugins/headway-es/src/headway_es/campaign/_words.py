@@ -11,12 +11,15 @@ from headway_es.campaign._statistics import Difference
 FEW = 10
 """With fewer pairs the bootstrap's interval is too narrow to judge by."""
 
+LEAST = 3
+"""With fewer pairs there is no interval, and no test."""
+
 
 def interval(found: Difference, digits: int = 1) -> str:
     """
     A mean difference, with its interval where there are pairs enough for one.
     """
-    if found.count < 3:  # noqa: PLR2004 - of one or two pairs there is none
+    if found.count < LEAST:
         return f"{found.mean:+.{digits}f}"
     return f"{found.mean:+.{digits}f} [{found.low:+.{digits}f}, {found.high:+.{digits}f}]"
 
