@@ -104,7 +104,7 @@ def replay(
         estimate = method.estimate(cards, source, theta)
         theta, moments = method.move(cards, estimate, theta, moments)
         thetas[version + 1] = theta
-        thetas.pop(version - depth - 1, None)
+        thetas.pop(version - depth, None)
         if every is not None and not (version + 1) % every:
             curve.append(problem.progress(theta))
     return Replayed(
