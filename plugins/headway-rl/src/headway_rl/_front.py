@@ -176,15 +176,25 @@ class AsyncTrainer(Options):
         return {
             "aggregator": GroupTrainer.of(self),
             "policy": self._policy(),
-            "mode": "async" if self.max_staleness else "sync",
-            "max_staleness": self.gate_staleness,
-            "admit_ahead": self.schedule.admit_ahead,
-            "oversample_factor": self.schedule.oversample_factor,
-            "batch_order": self.batch_order,
+            **self._ahead(),
             "n_workers": self.schedule.concurrency,
             "member_attempts": completion.retries + 1,
             "least_members": completion.min_members,
             "lost_groups": "stop" if completion.on_failure == "stop" else "drop",
+        }
+
+    def _ahead(self) -> dict[str, Any]:
+        """
+        The mode, and what is admitted ahead; in sync mode nothing is.
+        """
+        if not self.max_staleness:
+            return {"mode": "sync"}
+        return {
+            "mode": "async",
+            "max_staleness": self.gate_staleness,
+            "admit_ahead": self.schedule.admit_ahead,
+            "oversample_factor": self.schedule.oversample_factor,
+            "batch_order": self.batch_order,
         }
 
     def _policy(self) -> Any:
