@@ -26,7 +26,7 @@ WAITS = ("training", "bound", "groups", "nothing")
 """What a step waits for, one of them at any time."""
 
 _REMEMBERED = 4_096
-"""Dropped groups whose members may still run."""
+"""Groups that were trained or dropped last, some of whose members may still run."""
 
 _LEVELS = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
@@ -93,7 +93,7 @@ class Stopwatch:
 @attrs.frozen(kw_only=True)
 class Standing:
     """
-    How the queue of groups stands after a batch was used, before more are admitted.
+    How the queue of groups stands after a batch was used.
 
     Args:
         outstanding: Groups that were admitted and neither trained nor dropped.
@@ -119,7 +119,8 @@ class Account:
     """
     Adds up what happens and gives the metrics of each batch.
 
-    Everything it holds is as large as the number of outstanding groups.
+    What it holds is as large as the number of outstanding groups, beside the names of the last ones that
+    were trained or dropped.
 
     Args:
         concurrency: Trajectories that may be active at once.
@@ -176,7 +177,8 @@ class Account:
         """
         A trajectory of a group was finished; without a group it has failed and is held by nobody.
 
-        What comes of a group that was dropped meanwhile goes where that has gone.
+        What comes of a group that was dropped meanwhile goes where that has gone; of one that was trained
+        without it, among what failed.
         """
         self._fresh += tokens
         self._tokens["generated"] += tokens
@@ -214,9 +216,7 @@ class Account:
         tokens = self._held.pop(group, None)
         self._completed.pop(group, None)
         fate = fate_of(reason)
-        self._gone[group] = fate
-        if len(self._gone) > _REMEMBERED:
-            del self._gone[next(iter(self._gone))]
+        self._left(group, fate)
         if tokens is not None:
             self._tokens[fate] += tokens
             self._groups[fate] += 1
@@ -226,9 +226,13 @@ class Account:
     def used(self, batch: Batch) -> None:
         """
         A batch was trained on, and the ledger has acknowledged that.
+
+        Of a batch without tokens, which an earlier process trained, all that is held was trained.
         """
-        for group, tokens in zip(batch.groups, batch.tokens, strict=True):
+        told = batch.tokens or [self._held.get(group, 0) for group in batch.groups]
+        for group, tokens in zip(batch.groups, told, strict=True):
             held = self._held.pop(group, None)
+            self._left(group, "failed")
             if held is None:  # sampled before this account was opened
                 self._groups["generated"] += 1
                 held = 0
@@ -239,7 +243,15 @@ class Account:
         self._aged = self._ages_of_groups(batch)
         masked = sum(span.tokens for span in batch.spans if span.masked)
         self._tokens["masked"] += masked
-        self._tokens["trained"] += sum(batch.tokens) - masked
+        self._tokens["trained"] += sum(told) - masked
+
+    def _left(self, group: int, fate: str) -> None:
+        """
+        A group is outstanding no more; what its members still give has that fate.
+        """
+        self._gone[group] = fate
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
 
     def _ages_of_groups(self, batch: Batch) -> tuple[int, int]:
         """
