@@ -46,6 +46,7 @@ MAY_BE_ZERO = {
     "max_wait_rounds",
     "carry_limit",
     "oracle_budget",
+    "mask_beyond",
     "blast_radius",
     "shutdown_grace",
 }
@@ -361,3 +362,22 @@ def test_an_error_shows_the_ends_of_a_long_value(value):
     assert len(text) < 300
     assert text.startswith("initial_state=")
     assert text.endswith(": It gives no state.")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"policy": "mask"}, 2),
+        ({"policy": "mask", "max_staleness": 4}, 4),
+        ({"policy": "mask", "mode": "sync"}, 0),
+        ({"policy": "mask", "mask_beyond": 1}, 1),
+        ({"policy": "wait"}, None),
+        ({"policy": "mask", "aggregator": object()}, None),
+    ],
+)
+def test_under_mask_a_named_aggregator_is_told_what_is_too_old(given, expected):
+    """
+    What a domain's defaults say counts as what the caller says; an object knows it or does not.
+    """
+    assert expected == make_options(given, {}).mask_beyond
+    assert expected == make_options({}, given).mask_beyond

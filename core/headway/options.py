@@ -86,6 +86,7 @@ TUNING = (
     "max_draws",
     "promote_after",
     "oracle_budget",
+    "mask_beyond",
 )
 """The options that are handed to an aggregator and its decisions, when their factories take them."""
 
@@ -227,6 +228,11 @@ class RunOptions:
         "seconds without an update after which it is told what is waited for; inf: never",
         600.0,
         above=0,
+    )
+    mask_beyond: int | None = _count(
+        "updates after which a part of an outcome has no weight; default max_staleness under mask",
+        None,
+        0,
     )
     updates: int | None = _count("batches of outcomes to train on", None)
     resync: Resync = attrs.field(
@@ -396,7 +402,8 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     Options from what the caller gave, a domain's defaults, and the built-in ones, in that order.
 
     A domain's default for what bounds a run does not count once the caller bounds it by anything but
-    tokens or cost, which may never be charged.
+    tokens or cost, which may never be charged.  Under the policy ``mask``, an aggregator that is named is
+    told what is too old.
 
     Raises:
         OptionError: an option, or what a domain's defaults name, is unknown or has a bad value.
@@ -406,7 +413,11 @@ def make_options(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> RunOp
     bounds = _meaningful(BUDGETS, given.get("mode", defaults.get("mode")))
     bounded = any(given.get(name) is not None for name in bounds if name not in METERED)
     usable = {k: v for k, v in defaults.items() if not (bounded and k in bounds)}
-    return RunOptions(**{**usable, **given})
+    options = RunOptions(**{**usable, **given})
+    named = isinstance(options.aggregator, str)  # an object was told by whoever made it
+    if named and options.policy == "mask" and options.mask_beyond is None:
+        return attrs.evolve(options, mask_beyond=options.staleness)
+    return options
 
 
 def _check_laws(durations: Any) -> None:

@@ -71,7 +71,7 @@ def add_flags(parser: argparse.ArgumentParser, *, without: Iterable[str] = ()) -
         "for aggregators that learn from outcomes",
         "such as evolution strategies; any other has no use for them",
     )
-    for name in ("updates", *FOR_OUTCOMES):
+    for name in ("updates", *FOR_OUTCOMES, "mask_beyond"):
         if name in fields:
             _add(groups, fields.pop(name))
     more = parser.add_argument_group("all other options of a run")

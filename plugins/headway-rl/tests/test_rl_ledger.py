@@ -214,7 +214,9 @@ def test_the_peak_is_never_below_what_is_outstanding():
 
     assert all(peak >= many for peak, many in zip(peaks, left, strict=True))
     assert 8 == max(peaks) == peaks[5]
-    assert [(8, 4), (4, 0)] == list(zip(peaks, left, strict=True))[-2:]  # the last ones are under way
+    assert [(8, 4), (4, 0)] == list(zip(peaks, left, strict=True))[
+        -2:
+    ]  # the last ones are under way
 
 
 def spelled(name):

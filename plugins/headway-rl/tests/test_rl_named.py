@@ -13,7 +13,7 @@ from headway import Registry, run
 from headway.cli import main
 from headway.errors import OptionError
 from headway_envs.miniterm import warm_start
-from headway_rl import DirectoryStore, InlineStore, Trajectory
+from headway_rl import DirectoryStore, GroupTrainer, InlineStore, Trajectory
 from headway_rl._named import NamedRL
 
 
@@ -139,3 +139,52 @@ def test_the_command_trains(tmp_path, capsys):
     assert 0 == code
     assert "aggregator: groups" in told.err + told.out
     assert (tmp_path / "out" / "result.json").exists()
+
+
+@pytest.mark.parametrize(("policy", "masked"), [("mask", 1), ("soft", None)])
+def test_the_command_masks_where_it_is_told_to(tmp_path, capsys, monkeypatch, policy, masked):
+    """
+    ``--policy mask`` reaches the optimizer: what is older than the bound has no weight, and no option is
+    said to be without meaning.
+    """
+    made, make = [], GroupTrainer.__attrs_post_init__
+    monkeypatch.setattr(
+        GroupTrainer, "__attrs_post_init__", lambda self: (make(self), made.append(self))[0]
+    )
+    words = "--updates 6 --driver simulated --set latency=lognormal:1,2 --max-staleness 1"
+    code = main(["run", "rl", "--policy", policy, *words.split(), "--out", str(tmp_path / "out")])
+    told = capsys.readouterr()
+
+    assert 0 == code
+    assert {masked} == {part.mask_beyond for part in made}
+    assert "no meaning" not in told.err + told.out
+
+
+def test_masks_that_were_told_by_name_take_the_weight_of_what_is_old():
+    """
+    Each update says which version is the oldest that counts.
+    """
+    domain = NamedRL(latency="lognormal:1,2")
+    result = run(domain, policy="mask", updates=8, max_staleness=1, driver="simulated")
+    spans = [span for batch in domain.recorder._batches.values() for span in batch.spans]
+
+    assert "updates" == result.stop_reason
+    assert {False, True} == {span.masked for span in spans}
+    assert all(span.masked == (span.age > 1) for span in spans)
+
+
+def test_nothing_is_slept_under_a_virtual_clock():
+    """
+    The twin of the domain has the same law, tasks and trainer, and its episodes take no time.
+    """
+    domain = NamedRL(latency="constant:1600")
+    twin = domain.virtual()
+    outcome = twin.rollout(twin.initial(), twin.tasks().train[0], rng=random.Random(0))
+    quick = NamedRL()
+    expected = quick.rollout(quick.initial(), quick.tasks().train[0], rng=random.Random(0))
+
+    assert expected == outcome
+    assert 1600 == twin.durations()["rollout"].mean
+    assert (domain.trainer, domain.recorder) == (twin.trainer, twin.recorder)
+    assert 1600 == twin.virtual().durations()["rollout"].mean
+    assert domain.tasks() == twin.tasks()

@@ -63,7 +63,8 @@ class GroupTrainer:
         advantages: The rule that turns rewards into weights.
         forward_backward_batch: How much makes a chunk; with None a batch goes to the trainer as a whole.
         mask_beyond: Segments older than so many updates have no weight; None masks none.  The staleness
-            policy ``mask`` of a run relies on it.
+            policy ``mask`` of a run relies on it: given by its name, ``groups`` has the run's
+            ``max_staleness`` for it then.
 
     Raises:
         OptionError: a number is out of its range.

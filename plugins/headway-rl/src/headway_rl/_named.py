@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from functools import partial
 from typing import Any, ClassVar
 
@@ -73,6 +74,7 @@ class NamedRL(RL):
         self.latency = parse_law(latency, option="latency") if isinstance(latency, str) else latency
         check_choice("start", start, ("warm", "cold"))
         make, network, more = _made(environment, reward)
+        self._quick = make
         known = environment == "miniterm" and start == "warm"
         super().__init__(
             environment=partial(_slowed, make, self.latency),
@@ -84,6 +86,15 @@ class NamedRL(RL):
             ),
             **more,
         )
+
+    def virtual(self) -> NamedRL:
+        """
+        A domain with the same trainer, tasks and recorder, whose episodes take no time.
+        """
+        twin = copy(self)
+        twin.environment, twin.recorder = self._quick, self.recorder
+        twin.latency, twin._quick = self.latency, self._quick  # noqa: SLF001 - of its own class
+        return twin
 
     def durations(self) -> Mapping[str, object]:
         """
