@@ -140,7 +140,7 @@ def test_what_an_event_is_about_is_an_attribute_of_its_record(logger, caplog):
     """
     caplog.set_level(logging.DEBUG, LOGGER)
     told(NOTICES)
-    started, merged, discarded, committed, fault, finished = caplog.records
+    started, merged, discarded, committed, dropped, fault, finished = caplog.records
 
     assert ("sync", "serial", 7) == (started.mode, started.driver, started.seed)
     assert (1.0, 1, "committed", 3) == (merged.now, merged.sweep, merged.outcome, merged.version)
@@ -151,6 +151,7 @@ def test_what_an_event_is_about_is_an_attribute_of_its_record(logger, caplog):
         discarded.eta,
     )
     assert (3, (5,)) == (committed.version, committed.cards)
+    assert (7, "c", "failed") == (dropped.group, dropped.task, dropped.reason)
     assert ("rollout", "b", "ValueError", "no") == (
         fault.where,
         fault.task,
