@@ -202,6 +202,25 @@ def test_the_ledger_closes(seed):
         assert len(open_groups) == found["ledger/held_groups"]
 
 
+def test_a_batch_that_an_earlier_process_trained():
+    """
+    Nobody here knows its tokens: what is held of its groups was trained, and the ledger closes.
+    """
+    account = Account()
+    account.generated(30, 0)
+
+    found = result(account, given=Batch(groups=(0, 1), spans=(), rewards=()))
+
+    assert (30, 2, 0) == (
+        found["ledger/trained_tokens"],
+        found["ledger/trained_groups"],
+        found["ledger/held_groups"],
+    )
+    for unit in ("tokens", "groups"):
+        generated, parts = held_against(found, unit)
+        assert generated == parts
+
+
 def test_where_tokens_go_by_fate():
     """
     Each of the fates, one at a time.
