@@ -16,6 +16,7 @@ from attrs.validators import ge, gt, instance_of, lt
 
 from headway.contracts import Json
 from headway_es._evidence import Evidence
+from headway_es._philox import philox
 
 _KEY = 0xDE1A7
 _SHARE: Any = [instance_of((int, float)), gt(0), lt(1)]
@@ -52,8 +53,7 @@ class Delay:
             seed: The run's seed.
             version: The version that the step begins at.
         """
-        key: Any = np.array([seed, _KEY], dtype=np.uint64)
-        bits = np.random.Philox(key=key, counter=np.array([0, version, 0, 0], dtype=np.uint64))
+        bits = philox(seed, _KEY, (0, version, 0, 0))
         order = np.random.Generator(bits).permutation(len(cards)).tolist()
         late = set(order[: round(self.share * len(cards))])
         due = [attrs.evolve(c, lag=version - c.base) for c in held if version - c.base >= self.by]

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from headway.errors import OptionError
+from headway_es._philox import philox
 
 Float32: TypeAlias = npt.NDArray[np.float32]
 
@@ -71,7 +72,7 @@ class _Stream:
     """
 
     def __init__(self, first: int, second: int) -> None:
-        self.bits = np.random.Philox(key=np.array([first, second], dtype=np.uint64))
+        self.bits = philox(first, second)
         self._state: Any = self.bits.state
 
     def at(self, number: int, job: int) -> np.random.Philox:
