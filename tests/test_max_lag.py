@@ -32,6 +32,7 @@ def test_what_it_bears_runs():
         sync = ran(3, mode="sync")
 
     assert ["updates"] * 2 == [ran(1).stop_reason, sync.stop_reason]
+    assert ["updates"] * 2 == [ran(1).stop_reason, ran(2, mode="sync", admit_ahead=1).stop_reason]
 
 
 def test_a_bound_that_is_none_is_refused(monkeypatch):
