@@ -40,13 +40,13 @@ class Hints(Domain):
     measure_price = 1.0
 
     def __init__(self, watched, train, held):
-        self.watched, self.train, self.held = watched, train, held
+        self.watched, self.shown, self.held = watched, train, held
 
     def tasks(self):
         def side(name, numbers):
             return [Task(id=f"{name}-{n}", data=n) for n in numbers]
 
-        return Splits(train=side("train", self.train), held_out=side("held", self.held))
+        return Splits(train=side("train", self.shown), held_out=side("held", self.held))
 
     def initial(self):
         return []

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from headway_es._delay import Delay
     from headway_es._diagnostics import Report, StepReport, report_of
     from headway_es._domain import ESDomain
+    from headway_es._fates import Fate, Fates
     from headway_es._noise import perturbation
     from headway_es._objectives import Objective
     from headway_es._optimizer import ES
@@ -29,6 +30,8 @@ __all__ = [
     "Delay",
     "Driven",
     "ESDomain",
+    "Fate",
+    "Fates",
     "Importance",
     "LagRate",
     "Momentum",
@@ -55,6 +58,7 @@ _WHERE = {
     "_delay": ("Delay",),
     "_diagnostics": ("Report", "StepReport", "report_of"),
     "_domain": ("ESDomain",),
+    "_fates": ("Fate", "Fates"),
     "_noise": ("perturbation",),
     "_objectives": ("Objective",),
     "_optimizer": ("ES",),
