@@ -62,6 +62,7 @@ class TestSamples(AggregatorContract):
 
 class TestCma(AggregatorContract):
     options = MappingProxyType({"max_staleness": 1, "admit_ahead": 1})
+    caches = ("_kept",)
     interleavings = FEWER
     scripted = 5
 

@@ -39,6 +39,9 @@ from headway_es._kernels import Array
 Asked: TypeAlias = dict[int, list[Any]]
 """Candidates in an optimizer's own form, by the generation in which it was asked for them."""
 
+_FEWEST = 3
+"""Candidates below which CMA-ES refuses a generation."""
+
 _AT_HAND = 6
 """Optimizers kept at hand: jobs may begin on so many versions in turn."""
 
@@ -81,7 +84,7 @@ class Driven(Protocol):
 
     def tell(self, optimizer: Any, candidates: list[Any], losses: list[float]) -> None:
         """
-        What the candidates have cost; lower is better.
+        What the candidates have cost; lower is better.  A run's last batch may have fewer than others.
         """
         ...
 
@@ -135,9 +138,10 @@ class Cma:
 
     def tell(self, optimizer: Any, candidates: list[Any], losses: list[float]) -> None:
         """
-        All at once, as it wants it.
+        All at once, as it wants it; a last batch of one or two teaches it nothing.
         """
-        optimizer.tell(candidates, losses)
+        if len(candidates) >= _FEWEST:
+            optimizer.tell(candidates, losses)
 
     def centre(self, optimizer: Any) -> Array:
         """
