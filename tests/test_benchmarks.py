@@ -182,6 +182,7 @@ SCRIPTS = {
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "episodes": "--seconds 0.02",
     "es": "--dim 70000 --pairs 2 --times 1 --megabytes 4",
+    "es_bounds": "--gates 50 --runs 2 --updates 4 --cards 320 --long 4",
     "es_schedules": "--rates 0.02 --updates 3 --schedules sync wait-1 10%/4 drop-1",
     "router": "--policies guarded --latencies 0 --peers none",
     "reservations": "--groups 10000",
