@@ -157,10 +157,11 @@ class Groups:
         while self._unjudged:
             card = state.buffer.waiting_card(self._unjudged[-1])
             if card is not None:
-                verdict = state.lookups.decide(version - card.base, alpha, False)
+                eta = version - card.base
+                verdict = state.lookups.decide(eta, alpha, False)
                 state.plugin_worked("staleness policy")
                 if verdict != "accept":  # there is no change that could be rebased
-                    state.decide(card.number, "discarded", "stale")
+                    state.decide(card.number, "discarded", "stale", eta)
             self._unjudged.pop()
 
     def _let_lost_go(self, version: int) -> None:
@@ -170,8 +171,8 @@ class Groups:
         for number in self.gate.lost(version):
             if number in self.open:
                 self.drop(number, "stale")
-            elif self.state.buffer.waiting_card(number) is not None:
-                self.state.decide(number, "discarded", "stale")
+            elif (card := self.state.buffer.waiting_card(number)) is not None:
+                self.state.decide(number, "discarded", "stale", version - card.base)
 
     # ------------------------------------------------------------------ how members end
 

@@ -324,12 +324,21 @@ class State:
         """
         self.out += [Cancel(call) for call in self.measuring.drop(requester)]
 
-    def decide(self, number: int, kind: DecisionKind, reason: str = "") -> Card:
+    def decide(
+        self, number: int, kind: DecisionKind, reason: str = "", eta: int | None = None
+    ) -> Card:
         """
         Decide a card: it leaves the buffer, and what became of it is counted, once.
+
+        Args:
+            number: The card's number.
+            kind: What becomes of it.
+            reason: Why.
+            eta: How far it is behind the head; None for what it was when a sweep took it.
         """
         judged = self.buffer.seen(number)
         card = self.buffer.settle(number)
+        card = card if eta is None else attrs.evolve(card, eta=eta)
         decision = Decision(card=number, kind=kind, reason=reason, version=self.head.version)
         self.tally.decisions[f"{kind}:{reason}" if kind == "discarded" else kind] += 1
         if judged:
