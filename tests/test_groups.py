@@ -13,7 +13,7 @@ import pytest
 import headway
 from groups import Better, Slope, options, used
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.contracts import Artifact, Commit, FaultSeen, UpdateDone, Work
+from headway.contracts import Artifact, CardDecided, Commit, FaultSeen, UpdateDone, Work
 from headway.durations import parse_law
 from headway.errors import OptionError
 from headway.machine._groups import Groups
@@ -456,13 +456,15 @@ def test_an_update_that_changes_nothing():
 @pytest.mark.parametrize("policy", ["drop", "soft"])
 def test_policies_that_do_not_wait(policy):
     """``drop`` discards what is too old and counts it; ``soft`` uses and counts it."""
+    told = []
     result, _ = simulated(
         Better(batch=8, group_size=1), law="heavy", policy=policy, max_staleness=1, updates=200,
-        n_workers=64,
+        n_workers=64, observers=[told.append],
     )  # fmt: skip
 
     stale = result.decisions.get("discarded:stale", 0)
-    assert "updates" == result.stop_reason
+    ages = [n.eta for n in told if isinstance(n, CardDecided) and n.decision.reason == "stale"]
+    assert ("updates", stale) == (result.stop_reason, sum(age > 1 for age in ages))
     assert (stale > 0, max(result.committed_by_eta) > 1) == (policy == "drop", policy == "soft")
 
 
