@@ -401,15 +401,16 @@ def test_what_is_no_json_value_is_no_answer(driver, value):
     assert "no JSON value" in result.error.message
 
 
+@pytest.mark.parametrize("own", [Domain.train, ("tasks", "to", "train", "on")])
 @pytest.mark.parametrize("driver", ALL)
-def test_a_domain_that_trains_nothing_says_so(driver):
+def test_a_domain_that_trains_nothing_says_so(driver, own):
     """
-    By its name, and what to do.
+    By its name, and what to do; also where ``train`` is something else than a method.
     """
 
     class Plain(ToyDomain):
         name = "plain"
-        train = Domain.train
+        train = own
 
     result, _ = asks(Plain(), driver)
 

@@ -149,11 +149,18 @@ class DomainCalls:
         self.coroutines = frozenset(
             kind
             for kind, method in behind.items()
-            if inspect.iscoroutinefunction(getattr(self.domain, method))
+            if inspect.iscoroutinefunction(self._method(method))
         )
-        names = {m: inspect.signature(getattr(self.domain, m)).parameters for m in _METHODS}
+        names = {m: inspect.signature(self._method(m)).parameters for m in _METHODS}
         self._wants = {m: frozenset(names[m]) & {"rng", "payload", "ticket"} for m in _METHODS}
         self._wants["train"] &= {"rng"}  # the payload is given to each
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        """
+        A method of the domain; that of the base where its own is none, such as a list called ``train``.
+        """
+        found = getattr(self.domain, name)
+        return found if callable(found) else getattr(Domain, name).__get__(self.domain)  # type: ignore[no-any-return] # as above
 
     def __call__(self, call: Call) -> Answered:
         """
@@ -202,7 +209,7 @@ class DomainCalls:
 
     def _train(self, call: TrainCall) -> Any:
         more = self._more("train", None, None, "train", call.step, call.nth)
-        return self.domain.train(call.artifact.value, call.cards, call.payload, **more)
+        return self._method("train")(call.artifact.value, call.cards, call.payload, **more)
 
     def _rebase(self, call: RebaseCall) -> Any:
         return self.domain.rebase(call.card.diff, call.artifact.value)
