@@ -15,12 +15,20 @@ import pytest
 
 from headway.backpressure import Backpressure
 from headway.buffer import EvidenceBuffer
-from headway.contracts import NO_USAGE, Snapshot
+from headway.contracts import NO_USAGE, Commit, Snapshot
 from headway.drivers._recovery import Recovery
 from headway.drivers.simulated import Simulation
 from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
-from headway.machine import Abandon, PluginLookups, Tick, _checkpoint, _machine, _validate
+from headway.machine import (
+    Abandon,
+    PluginLookups,
+    Tick,
+    _checkpoint,
+    _machine,
+    _requests,
+    _validate,
+)
 from headway.machine._answers import Answers
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget, Resource
@@ -268,7 +276,7 @@ def publishes_before_acknowledgement(patch):
             head = Snapshot(self.state.head.version + 1, request.candidate)
             self.state.adopt(head, cards)
 
-    patch.setattr(Requests, "_commit", commit)
+    patch.setitem(_requests._DO, Commit, commit)
 
 
 def loser_keeps_its_head(patch):
@@ -295,7 +303,7 @@ def two_commits_on_their_way(patch):
             blind.setattr(Sweeps, "committing", None)
             plain(self, sweep, request)
 
-    patch.setattr(Requests, "_commit", commit)
+    patch.setitem(_requests._DO, Commit, commit)
     patch.setattr(_validate, "_open_sweeps", lambda state, sweeps: None)
 
 

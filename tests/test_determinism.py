@@ -67,7 +67,8 @@ def test_equal_draws_are_believed(mode, driver):
     """
     The baseline is drawn twice; then the run is as one that was declared deterministic.
     """
-    result = run(Silent(), mode=mode, driver=driver, max_rollouts=400)
+    # So many that the baseline is measured before they have all been made, however busy the machine.
+    result = run(Silent(), mode=mode, driver=driver, max_rollouts=20_000)
 
     assert ("assumed", "exhausted") == (result.deterministic, result.stop_reason)
     assert (2, 1) == (result.scores["baseline"].draws, result.scores["final"].draws)

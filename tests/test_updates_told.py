@@ -48,19 +48,19 @@ def losing():
     """
     A run in which groups are lost.
     """
-    with pytest.warns(RuntimeWarning, match="alpha=1"):
-        return run(
-            Flaky(),
-            aggregator=Climber(),
-            driver="simulated",
-            durations=LAWS,
-            n_workers=16,
-            updates=12,
-            policy="drop",
-            alpha=1,
-            lost_groups="drop",
-            max_worker_errors=100,
-        )
+    return run(
+        Flaky(),
+        aggregator=Climber(),
+        driver="simulated",
+        durations=LAWS,
+        n_workers=16,
+        updates=12,
+        policy="drop",
+        max_staleness=1,
+        admit_ahead=1,
+        lost_groups="drop",
+        max_worker_errors=100,
+    )
 
 
 def test_the_result_counts_updates_and_what_they_waited_for():

@@ -15,7 +15,17 @@ import attrs
 from headway.contracts import Json, Observer, SweepDone
 from headway.durations import Law
 from headway.evolve._options import ProgramOptions
-from headway.options import Bind, Driver, Mode, Resync, RunOptions, Straggler
+from headway.options import (
+    Bases,
+    BatchOrder,
+    Bind,
+    Driver,
+    LostGroups,
+    Mode,
+    Resync,
+    RunOptions,
+    Straggler,
+)
 from headway.registry import Registry
 
 RENAMED: Mapping[str, str] = MappingProxyType(
@@ -127,6 +137,17 @@ class EvolveArguments(TypedDict, total=False):
     eval_timeout: float | None
     train_timeout: float | None
     final_draws: int
+    max_staleness: int
+    admit_ahead: int
+    oversample_factor: float
+    batch_order: BatchOrder
+    bases: Bases
+    member_attempts: int
+    least_members: int | None
+    lost_groups: LostGroups
+    mask_beyond: int | None
+    stall_alarm: float
+    updates: int | None
     rounds: int | None
     round_size: int | None
     max_concurrency: int | None
