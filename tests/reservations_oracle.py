@@ -17,6 +17,15 @@ import attrs
 
 from headway import GateView, Reservations
 
+
+def blocking(gate, version):
+    """
+    The group that the next step waits for although enough others are ready, if any.
+    """
+    standing = gate.standing(version)
+    return standing.blocking if standing.waits_for == "bound" else None
+
+
 # ------------------------------------------------------------------------------------- single states
 
 

@@ -10,6 +10,7 @@ import pytest
 from reservations_oracle import (
     Case,
     World,
+    blocking,
     breaks_bound,
     due_now,
     early_differs,
@@ -175,7 +176,7 @@ def test_who_blocks_runs_and_must_come_first():
         running = [n for n in range(len(case.stamps)) if n not in case.ready]
         blocked += waits
 
-        assert (running[0] if waits else None) == gate.blocking(view.head)
+        assert (running[0] if waits else None) == blocking(gate, view.head)
 
     assert blocked > STATES / 20
 

@@ -296,7 +296,6 @@ def test_a_question_changes_nothing(seed):
         gate.admit(world.view)
         gate.within_bound(world.view)
         gate.standing(world.head)
-        gate.blocking(world.head)
         gate.lost(world.head)
         gate.take(world.view)
 

@@ -37,7 +37,6 @@ class Barrier:
     """
 
     ordered: ClassVar[bool] = True
-    reserves: ClassVar[bool] = False
 
     n_workers: int
     round_size: int

@@ -46,7 +46,6 @@ class LagGate:
     """
 
     ordered: ClassVar[bool] = False
-    reserves: ClassVar[bool] = False
 
     n_workers: int
     async_ratio: int = 3

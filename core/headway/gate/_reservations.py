@@ -104,7 +104,6 @@ class Reservations:
     """
 
     ordered: ClassVar[bool] = False
-    reserves: ClassVar[bool] = True
 
     groups_per_step: int
     max_staleness: int = 2
@@ -461,17 +460,6 @@ class Reservations:
         self._began, self._closed, self._offer = None, False, None
 
     # ------------------------------------------------------------------------------- statistics
-
-    def blocking(self, version: int) -> int | None:
-        """
-        The group that the next step waits for although enough others are ready: the oldest that is
-        not; None when a step may begin or is under way, or when too few are ready.
-
-        Args:
-            version: The head's version.
-        """
-        running = self._roster.running
-        return running[0] if running and self.waits_for(version) == "bound" else None
 
     def waits_for(self, version: int) -> Literal["bound", "groups", "nothing"]:
         """

@@ -49,11 +49,9 @@ class Gate(Protocol):
 
     Attributes:
         ordered: Whether endings are applied together, in ticket order, once a window is complete.
-        reserves: Whether it numbers groups and follows each of them, as ``Reservations`` does.
     """
 
     ordered: ClassVar[bool]
-    reserves: ClassVar[bool]
 
     def admit(self, view: GateView) -> bool:
         """

@@ -61,8 +61,8 @@ class Searching:
         if not sweeps.room or (sweeps.open and self.scoring.target_reached):
             return False
         view = self.tickets.view(sweeping=bool(sweeps.open), quiet=quiet)
-        gate = self.state.gate
-        if not gate.take(view) and (gate.reserves or not sweeps.again):
+        # Cards that are to be judged anew need no leave, but groups: the bound may not hold now.
+        if not self.state.gate.take(view) and (reservations is not None or not sweeps.again):
             return False
         last = quiet or (view.draining and view.in_flight == 0 and not view.sweeping)
         if not (last or sweeps.worth_while):
