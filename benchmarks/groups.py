@@ -166,7 +166,7 @@ def run(size, groups):
 
         def tasks(self):
             names = ("train", "held_out")
-            sides = {n: [headway.Task(id=f"{n}-{i}") for i in range(4)] for n in names}
+            sides = {n: [headway.Task(id=f"{n}-{i}") for i in range(64)] for n in names}
             return headway.Splits(**sides)
 
         def initial(self):

@@ -315,3 +315,35 @@ def test_a_gate_of_another_kind_can_be_made_from_the_same_class():
         gate.oversample_factor,
         gate.capacity,
     )
+
+
+def rebuilt(world):
+    """
+    A gate in the same state that remembers none of its answers.
+    """
+    options = {field.name: field for field in attrs.fields(Reservations) if field.init}
+    gate = Reservations(**{name: getattr(world.gate, name) for name in options})
+    gate.memory = world.gate.memory
+    return gate
+
+
+@given(seeds, st.integers(-2, 4))
+def test_what_was_answered_before_changes_no_answer(seed, other):
+    """
+    Also when it was asked about a version that the head does not have; and a step that may begin is
+    never one that ``ripe`` says not to ask for.
+    """
+    world = world_of(seed, jumping=0.05)
+    for _ in range(EVENTS):
+        world.happen()
+        gate, fresh = world.gate, rebuilt(world)
+        asked = max(0, world.head + other)
+        may = fresh.take(world.view)
+
+        assert gate.standing(asked) == fresh.standing(asked)
+        assert gate.take(attrs.evolve(world.view, head=asked)) == fresh.take(
+            attrs.evolve(world.view, head=asked)
+        )
+        assert gate.standing(world.head) == fresh.standing(world.head)
+        assert gate.take(world.view) == may
+        assert gate.ripe or not may or world.view.draining

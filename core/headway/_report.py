@@ -48,9 +48,9 @@ class Recorder:
         """
         Keep sweeps, and when the run ended.
         """
-        if isinstance(notice, SweepDone):
+        if type(notice) is SweepDone:
             self.history.append(notice)
-        elif isinstance(notice, RunFinished):
+        elif type(notice) is RunFinished:
             self.wallclock = notice.now
 
     @property

@@ -36,6 +36,9 @@ from headway.machine import (
 Work: TypeAlias = Run | Cancel | Abandon
 """What an engine leaves to its driver."""
 
+WORK = (Run, Cancel, Abandon)
+"""The same, as classes."""
+
 FAULTY_OBSERVER = 3
 """An observer that raises this often is not told any more."""
 
@@ -156,7 +159,9 @@ class Engine:
         clock = now or (lambda: events[0].now)
         while todo:
             for instruction in self.handle(todo.popleft()):
-                if isinstance(instruction, Run | Cancel | Abandon):
+                if isinstance(instruction, Notify):  # first, as most are
+                    self.announce(instruction.notice)
+                elif isinstance(instruction, WORK):
                     work.append(instruction)
                 elif isinstance(instruction, Resume):
                     todo.append(self.steps.resume(instruction, clock))

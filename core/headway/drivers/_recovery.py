@@ -15,12 +15,11 @@ from typing import Any
 import attrs
 
 from headway.contracts import Json, Snapshot, TaskBook, Ticket, Verdict, Work
-from headway.drivers._engine import Engine
+from headway.drivers._engine import WORK, Engine
 from headway.drivers._engine import Work as Instructed
 from headway.errors import ReplayDivergence
 from headway.journal import Row
 from headway.machine import (
-    Abandon,
     Abort,
     Call,
     Cancel,
@@ -142,7 +141,7 @@ class Recovery:
             self._forget(event.step)
         work: list[Instructed] = []
         for instruction in self.engine.machine.handle(event):
-            if isinstance(instruction, Run | Cancel | Abandon):
+            if isinstance(instruction, WORK):
                 work.append(instruction)
             elif isinstance(instruction, Resume):
                 # To the end, so that steps that have an answer to come are in the order of asking.

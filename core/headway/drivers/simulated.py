@@ -42,6 +42,8 @@ from headway.machine import (
 Delivery: TypeAlias = tuple[float, Event]
 """Seconds after the call's start, and the event that arrives then."""
 
+_ANSWERS = (Done, Failed)
+
 
 class Tamper(Protocol):
     """
@@ -156,7 +158,7 @@ class Simulation:
 
     def _feed(self, *events: Event) -> None:
         for event in events:
-            if isinstance(event, Done | Failed):
+            if isinstance(event, _ANSWERS):
                 self._pending.discard(event.call)
                 self._spent.pop(event.call, None)
         self.dispatch(self.engine.feed(*events), self.now)
@@ -225,19 +227,19 @@ class Simulation:
             recovery: Takes them in.
             checkpoint: What ``checkpoint`` gave, to begin from instead of the first event.
         """
-        told = Counter(_which(row.event) for row in rows if isinstance(row.event, Done | Failed))
+        told = Counter(_which(row.event) for row in rows if isinstance(row.event, _ANSWERS))
         if checkpoint is not None:
             self._put_back(checkpoint, told)
         begun: list[tuple[float, list[Work]]] = []
         for row in rows:
             event = row.event
             self.now = max(self.now, event.now)
-            if isinstance(event, Done | Failed) and not _is_cancelled(event):
+            if isinstance(event, _ANSWERS) and not _is_cancelled(event):
                 self._ahead[event.call] = self._ahead.get(event.call, 0) + 1
             begun.append((event.now, recovery.read(row)))
         now = self.now
         for row, (began, work) in zip(rows, begun, strict=True):
-            if isinstance(row.event, Done | Failed):
+            if isinstance(row.event, _ANSWERS):
                 self._pending.discard(row.event.call)
             for instruction in work:
                 # A call may be cancelled more often than once; what arrived of that is not repeated.
@@ -260,7 +262,7 @@ def _which(event: Event) -> tuple[int, bool]:
     """
     What tells one due event from those of other calls, and of a call's own end by cancelling it.
     """
-    assert isinstance(event, Done | Failed)
+    assert isinstance(event, _ANSWERS)
     return event.call, _is_cancelled(event)
 
 

@@ -9,6 +9,8 @@ remain, which is the same question for all groups of one stamp: the youngest of 
 
 from __future__ import annotations
 
+from math import inf
+
 import attrs
 
 from headway.gate._roster import Roster
@@ -47,22 +49,23 @@ class LookAhead:
         """
         return (stamp + self.staleness - version) // self.updates
 
-    def legal(self, roster: Roster, version: int) -> bool:
+    def waits_for(self, roster: Roster, version: int) -> float | None:
         """
-        Whether a step may take the oldest ready groups, of which there are enough for a batch.
+        None when a step may take the oldest ready groups, of which there are enough for a batch; else
+        a stamp: until a group of it or of an older one is complete or goes, no step may.
         """
         if not self._within(roster, roster.ready[self.size - 1]):
-            return False
+            return inf
         if not self.deadlines:
-            return True
+            return None
         rest, left = 0, self.size
         for stamp, cohort in roster.cohorts.items():
             gone = min(cohort.ready, left)
             left -= gone
             rest += cohort.running + cohort.ready - gone
             if rest > self.later(stamp, version) * self.size:
-                return False
-        return True
+                return stamp
+        return None
 
     def assignable(self, roster: Roster, version: int) -> bool:
         """

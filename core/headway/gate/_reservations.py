@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from headway._checks import check_choice, check_count, check_flag, check_number
-from headway.errors import OptionError
 from headway.gate._look_ahead import LookAhead
+from headway.gate._options import check_options
 from headway.gate._roster import Roster, restored
 from headway.gate._standing import Standing
 from headway.gate._view import GateView
@@ -128,10 +127,12 @@ class Reservations:
     """Whether the open step's batch is complete."""
     _offer: GateView | None = attrs.field(default=None, init=False)
     """The view with which a step was last found legal."""
+    _refusal: tuple[int, float] | None = attrs.field(default=None, init=False)
+    """Where ``take`` has refused whole batches: its view's version, and up to which stamp a group must
+    be complete or go before it can allow one."""
 
     def __attrs_post_init__(self) -> None:
-        self._check_ranges()
-        self._check_rules()
+        check_options(self)
         self._rule = LookAhead(
             size=self.groups_per_step,
             staleness=self.max_staleness - self.updates_per_step + 1,
@@ -149,40 +150,6 @@ class Reservations:
         if self.batch_order == "admission":
             return 1
         return self.window if self.rule == "window" else inf
-
-    def _check_ranges(self) -> None:
-        check_count("groups_per_step", self.groups_per_step, 1)
-        check_count("max_staleness", self.max_staleness, 0)
-        check_count("admit_ahead", self.admit_ahead, 0)
-        check_number("oversample_factor", self.oversample_factor, least=1, below=inf)
-        check_choice("batch_order", self.batch_order, ("completion", "admission"))
-        check_choice("rule", self.rule, ("wait", "window", "none"))
-        check_count("window", self.window, 0)
-        check_count("updates_per_step", self.updates_per_step, 1)
-        check_flag("early", self.early)
-        if self.groups is not None:
-            check_count("groups", self.groups, 1)
-        check_choice("bases", self.bases, ("head", "stamp"))
-
-    def _check_rules(self) -> None:
-        if self.max_staleness < self.updates_per_step - 1:
-            remedy = (
-                f"Give at least {self.updates_per_step - 1}: with updates_per_step="
-                f"{self.updates_per_step}, the last update of a step is that much later than the first."
-            )
-            raise OptionError("max_staleness", self.max_staleness, remedy)
-        if self.oversample_factor > 1 and not self.max_staleness:
-            remedy = (
-                "Give 1, or a max_staleness above 0: without one, every batch is waited for whole."
-            )
-            raise OptionError("oversample_factor", self.oversample_factor, remedy)
-        if self.rule == "window" and not self.window:
-            raise OptionError("window", self.window, 'Give at least 1 with rule="window".')
-        if self.rule != "window" and self.window:
-            raise OptionError("window", self.window, 'Give it with rule="window" alone.')
-        if self.batch_order == "admission" and self.rule != "wait":
-            remedy = 'Give "completion", or rule="wait": in the order of admission, none overtakes.'
-            raise OptionError("batch_order", self.batch_order, remedy)
 
     # ------------------------------------------------------------------------------ what is told
 
@@ -302,7 +269,8 @@ class Reservations:
         if self._closed:
             return False
         ready = len(self._roster.ready)
-        return ready >= self.groups_per_step or self.early or self.exhausted
+        enough = ready >= self.groups_per_step and self._refusal is None
+        return enough or self.early or self.exhausted
 
     def reserve(self, version: int) -> int:
         """
@@ -333,6 +301,7 @@ class Reservations:
         """
         if not self._roster.complete(group):
             raise ValueError(self._no(group, "running"))
+        self._changed(self._roster.stamps[group])
 
     def drop(self, group: int) -> None:
         """
@@ -343,7 +312,15 @@ class Reservations:
         """
         if group not in self._roster.stamps:
             raise ValueError(self._no(group, "outstanding"))
+        self._changed(self._roster.stamps[group])
         self._roster.remove(group)
+
+    def _changed(self, stamp: int) -> None:
+        """
+        A group of this stamp is complete, or goes.
+        """
+        if self._refusal is not None and stamp <= self._refusal[1]:
+            self._refusal = None
 
     def lost(self, version: int) -> tuple[int, ...]:
         """
@@ -372,8 +349,20 @@ class Reservations:
         if self.early:
             return self._rule.assignable(self._roster, view.head)
         if len(self._roster.ready) >= self.groups_per_step:
-            return self._rule.legal(self._roster, view.head)
+            stamp = self._waits_for(view.head)
+            self._refusal = None if stamp is None else (view.head, stamp)
+            return stamp is None
         return self._is_last(view.draining) and bool(self._roster.ready)
+
+    def _waits_for(self, version: int) -> float | None:
+        """
+        As the rule says, of a batch for which enough groups are ready.
+
+        A refusal stands while no older group changes: a head that moves only takes places away.
+        """
+        if self._refusal is not None and version >= self._refusal[0]:
+            return self._refusal[1]
+        return self._rule.waits_for(self._roster, version)
 
     def _is_last(self, draining: bool) -> bool:
         """
@@ -472,8 +461,11 @@ class Reservations:
             return "nothing"
         if len(self._roster.ready) < (1 if self.early else self.groups_per_step):
             return "groups"
-        legal = self._rule.assignable if self.early else self._rule.legal
-        return "nothing" if legal(self._roster, version) else "bound"
+        if self.early:
+            legal = self._rule.assignable(self._roster, version)
+        else:
+            legal = self._waits_for(version) is None
+        return "nothing" if legal else "bound"
 
     def slack(self, version: int) -> int:
         """
@@ -578,3 +570,4 @@ class Reservations:
             raise ValueError("groups are in training, and no step is open")
         self._roster, self._next, self._trained = roster, memory["next"], memory["trained"]
         self._began, self._closed, self._offer = memory["began"], memory["closed"], None
+        self._refusal = None

@@ -44,19 +44,21 @@ class Group:
     members: dict[int, Member] = attrs.field(factory=dict[int, Member])
     failures: dict[int, int] = attrs.field(factory=dict[int, int])
 
-    def card(self) -> Card:
+    def card(self, version: int) -> Card:
         """
-        The card of what its members gave.
+        The card of what its members gave, as a head of this version sees it.
         """
-        members = tuple(self.members[number] for number in sorted(self.members))
+        members = tuple([self.members[number] for number in sorted(self.members)])
+        base = min([member.base for member in members])
         return Card(
             number=self.number,
-            tickets=tuple(member.ticket for member in members),
+            tickets=tuple([member.ticket for member in members]),
             task=self.task,
-            base=min(member.base for member in members),
+            base=base,
             diff=None,
             digest=f"group {self.number}",
-            reward=sum(member.reward for member in members) / len(members),
+            reward=sum([member.reward for member in members]) / len(members),
+            eta=version - base,
             members=members,
         )
 
@@ -222,9 +224,9 @@ class Groups:
         del self.open[group.number]
         self.gate.complete(group.number)
         self.state.tally.cards += 1
-        card = group.card()
+        card = group.card(self.state.head.version)
         self.state.buffer.put(card)
-        if self.state.head.version - card.base > self.state.merger.alpha:
+        if card.eta > self.state.merger.alpha:
             self._unjudged.append(group.number)
 
     def _lose(self, group: Group, fault: Fault | None, completion: CompletionKind) -> None:

@@ -92,8 +92,8 @@ class Seen:
         """
         state = self.state
         return (
-            len(self._barren) == len(state.config.train)
-            and state.deterministic
+            state.deterministic
+            and len(self._barren) == len(state.config.train)
             and self._at == state.head.version
             and not len(state.buffer)
         )
