@@ -356,7 +356,7 @@ def resume_forgets_the_lookups(patch):
 
     def reopen(self, now):
         self.engine.machine._state.memory = None
-        self.engine.machine._tickets.queue.drawn = 0
+        self.engine.machine._tickets.admission.queue.drawn = 0
         return plain(self, now)
 
     patch.setattr(Recovery, "reopen", reopen)

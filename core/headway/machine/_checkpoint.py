@@ -43,6 +43,7 @@ from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
 from headway.machine._groups import Group, Groups
 from headway.machine._measuring import Item, Measuring, Wanted
 from headway.machine._open import OpenSweep
+from headway.machine._proposals import Proposals
 from headway.machine._requests import Requests
 from headway.machine._scoring import Score, Scoring
 from headway.machine._seen import Seen
@@ -57,9 +58,10 @@ from headway.merger import Merger
 
 PARTS: dict[type, tuple[str, ...]] = {
     State: ("config", "lookups", "names", "out", "still", "_timeouts", "reservations"),
-    Tickets: ("state", "_seed", "_most_calls"),
+    Tickets: ("state", "_most_calls"),
+    Proposals: ("state",),
     Seen: ("state",),
-    Groups: ("state", "gate", "queue"),
+    Groups: ("state", "gate"),
     Stragglers: ("state",),
     Sweeps: ("state",),
     Requests: ("state", "sweeps"),
@@ -80,6 +82,7 @@ PARTS: dict[type, tuple[str, ...]] = {
         "bases",
         "capacity",
         "_rule",
+        "_refusal",
     ),
     Roster: (),
     Merger: ("decide", "alpha"),

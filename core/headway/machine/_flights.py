@@ -37,8 +37,8 @@ class Flight:
         task: Its task.
         work: What the aggregator's ``select`` asked for.
         source: What the rollout runs on.
-        reserved: Calls still reserved for it.
         started: When it was admitted.
+        reserved: Calls still reserved for it.
         predicted: How long it was expected to take then, in seconds; None when nothing was known.
         charged: What its calls have been charged with; counted when its ending is applied.
         lost: How many of its calls were given up, and may still say what they have spent.
@@ -53,8 +53,8 @@ class Flight:
     task: str
     work: Work
     source: Snapshot
-    reserved: int
     started: float
+    reserved: int = 0
     predicted: float | None = None
     ended: float = 0.0
     phase: Phase = "rollout"

@@ -1,7 +1,7 @@
 """
-Groups: the tickets that together make one card, from their reservation to their end.
+Groups: the tickets of an optimizer that learns from outcomes, several of which make one card.
 
-It is what a gate that reserves admits: ``group_size`` tickets on one task.  The group is reserved as
+A group is what a gate that reserves admits: ``group_size`` tickets on one task.  The group is reserved as
 a whole, with the head's version then as its stamp; its members start in order as places are free,
 those of older groups first.  A member that fails is tried again, so many times; after that its group
 is complete without it, dropped, or the end of the run, as the options say.
@@ -11,14 +11,26 @@ Guarantee: every group that was reserved is outstanding, or was trained or dropp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from heapq import heappop, heappush
+from typing import ClassVar
 
 import attrs
 
-from headway.contracts import Card, CompletionKind, Fault, GroupDropped, Json, Member, Snapshot
-from headway.gate import Reservations
+from headway.contracts import (
+    Card,
+    CompletionKind,
+    Fault,
+    GroupDropped,
+    Json,
+    Member,
+    Snapshot,
+    Ticket,
+)
+from headway.gate import GateView, Reservations
 from headway.machine._flights import Flight, TaskQueue
 from headway.machine._instructions import Notify
+from headway.machine._lookups import LookupRaised
 from headway.machine._state import State
 
 Waiting = tuple[int, int, int]
@@ -66,17 +78,18 @@ class Group:
 @attrs.define(eq=False)
 class Groups:
     """
-    The groups that are outstanding, and what has become of the others.
+    The groups that are outstanding, whose member starts next, and what has become of the others.
 
     Args:
         state: The machine's.
         gate: Its gate, which reserves.
-        queue: The tasks.
     """
+
+    one_by_one: ClassVar[bool] = True
 
     state: State
     gate: Reservations
-    queue: TaskQueue
+    queue: TaskQueue = attrs.field(init=False)
     open: dict[int, Group] = attrs.field(factory=dict[int, Group], init=False)
     _waits_for: str = attrs.field(default="groups", init=False)
     _waiting_since: float | None = attrs.field(default=None, init=False)
@@ -88,15 +101,30 @@ class Groups:
         factory=dict[int, tuple[Snapshot, Json]], init=False
     )
 
-    # ------------------------------------------------------------------ admission
+    def __attrs_post_init__(self) -> None:
+        config = self.state.config
+        self.queue = TaskQueue(config.train, config.seed)
 
-    def reserve(self, head: Snapshot) -> None:
-        """
-        Reserve one group.
+    # ------------------------------------------------------------------ who starts
 
-        Raises:
-            LookupRaised: the sampler raised; nothing was reserved.
+    def look_after(self) -> bool:
         """
+        Let go of groups that are too old, and reserve new ones as far as the gate lets; True when a
+        plug-in raised, so that it is to be asked again first.
+        """
+        state = self.state
+        if state.phase == "draining":
+            self.close()
+        try:
+            self._let_stale_go()
+            while state.running and self.gate.has_room:
+                self._reserve(state.head)
+        except LookupRaised as raised:
+            state.plugin_fault(raised.fault)
+            return state.phase in ("running", "draining")
+        return False
+
+    def _reserve(self, head: Snapshot) -> None:
         state = self.state
         task = state.lookups.pick(self.queue.book(frozenset()))
         self.queue.took(task)
@@ -110,13 +138,37 @@ class Groups:
             self._bases[head.version] = (head, state.memory)
 
     @property
-    def next(self) -> Waiting | None:
+    def price(self) -> float:
         """
-        The member that is to start next, if any.
+        0.0: no group is measured as a candidate.
         """
+        return 0.0
+
+    def may_start(self, view: Callable[[], GateView]) -> bool:
+        """
+        Whether a member of a group that was reserved waits.
+        """
+        del view
         while self._waiting and self._waiting[0][0] not in self.open:
             heappop(self._waiting)
-        return self._waiting[0] if self._waiting else None
+        return bool(self._waiting)
+
+    def look_up(self, worker: int, held: Snapshot) -> tuple[Flight, Snapshot]:
+        """
+        The next member's ticket, on the group's task; to be asked when one may start.
+        """
+        del held
+        state = self.state
+        number, member, attempt = self._waiting[0]
+        base, memory = self._basis(number)
+        tickets = state.tally.tickets
+        seed = state.config.seed
+        ticket = Ticket(tickets, base.version, worker, seed, number, member, attempt)
+        work = state.lookups.select(ticket, base, memory)
+        if work.task is not None or work.parent is not None:
+            text = "select chose a task or a parent, which a group's members have in common"
+            raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
+        return Flight(ticket, self.open[number].task, work, base, state.now), base
 
     def waiting(self, group: int) -> int:
         """
@@ -124,13 +176,14 @@ class Groups:
         """
         return sum(number == group for number, _, _ in self._waiting)
 
-    def started(self) -> None:
+    def started(self, flight: Flight) -> None:
         """
         That member has started.
         """
+        del flight
         heappop(self._waiting)
 
-    def basis(self, group: int) -> tuple[Snapshot, Json]:
+    def _basis(self, group: int) -> tuple[Snapshot, Json]:
         """
         What a member of a group starts from: a snapshot, and the optimizer's memory.
         """
@@ -138,7 +191,7 @@ class Groups:
             return self.state.head, self.state.memory
         return self._bases[self.gate.stamp(group)]
 
-    def let_stale_go(self) -> None:
+    def _let_stale_go(self) -> None:
         """
         Discard the complete groups that wait and that the staleness policy thinks too old.
 
@@ -177,6 +230,18 @@ class Groups:
                 self.state.decide(number, "discarded", "stale", version - card.base)
 
     # ------------------------------------------------------------------ how members end
+
+    def to_propose_on(self, flight: Flight) -> None:
+        """
+        None: the outcome is all.
+        """
+
+    def nothing_follows(self, *, ripe: bool) -> bool:
+        """
+        Whether no step can begin, and none be given further groups.
+        """
+        del ripe
+        return not self.gate.ripe and not self._unjudged
 
     def ended(self, flight: Flight) -> None:
         """
@@ -265,11 +330,11 @@ class Groups:
 
     def waited(self, seconds: float) -> None:
         """
-        So much time has passed since ``watch`` was called last.
+        So much time has passed since ``next_alarm`` was called last.
         """
         self.state.tally.waits[self._waits_for] += seconds
 
-    def watch(self) -> float | None:
+    def next_alarm(self) -> float | None:
         """
         Note what the next step waits for from now on; says when that is to be told, if ever.
         """
@@ -317,11 +382,11 @@ class Groups:
     # ------------------------------------------------------------------ what is left
 
     @property
-    def ripe(self) -> bool:
+    def exhausted(self) -> bool:
         """
-        Whether something may follow from the groups that are complete.
+        False: groups are reserved as long as more are wanted.
         """
-        return self.gate.ripe or bool(self._unjudged)
+        return False
 
     def _tidy(self) -> None:
         """

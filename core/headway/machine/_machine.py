@@ -434,8 +434,7 @@ class Machine:
         self._answers.let_overdue_go()
         self._tickets.end_round()
         self._tickets.mind_stragglers()
-        if self._tickets.groups is not None:
-            self._tickets.groups.mind_waiting()
+        self._tickets.admission.mind_waiting()
         if self._scoring.time_is_up():
             self._scoring.forgo()
             state.stop("max_seconds")
@@ -446,14 +445,13 @@ class Machine:
         state = self._state
         if self._sweeps.held_back:
             return state.now
-        groups = self._tickets.groups
         paused_until = state.backoff.until
         soonest = paused_until if paused_until > state.now else inf
         for alarm in (
             state.slots.next_deadline,
             self._tickets.stragglers.next(self._tickets.flights),
             self._tickets.round_ends,
-            None if groups is None else groups.watch(),
+            self._tickets.admission.next_alarm(),
             self._scoring.next_deadline(),
             state.training.next_alarm(state.now),
         ):

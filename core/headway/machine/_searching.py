@@ -39,7 +39,7 @@ class Searching:
         sweeps = self.sweeps
         self.tickets.apply_ended(sweeping=bool(sweeps.open))
         return (
-            self.tickets.look_after_groups()
+            self.tickets.admission.look_after()
             or self.state.phase == "halting"
             or self._look_after()
             or self._sweep()
@@ -104,17 +104,22 @@ class Searching:
             state.stop("target_reward")
         elif config.patience is not None and sweeps.barren >= config.patience:
             state.stop("patience")
-        elif self.tickets.all_used and not sweeps.open:
+        elif self.tickets.admission.over and not sweeps.open:
             state.stop("max_iters")
-        elif not self.tickets.flights and self.tickets.nothing_left() and not self._follows():
+        elif self._is_exhausted:
             state.stop("exhausted")
         return not state.running
 
-    def _follows(self) -> bool:
+    @property
+    def _is_exhausted(self) -> bool:
         """
-        Whether a head is being held against the target, which may end the run for a better reason.
+        Whether nothing is left to be found, nor is a head being held against the target, which may end
+        the run for a better reason.
         """
-        return self.scoring.following and len(self.state.slots.running) > 0
+        tickets = self.tickets
+        if tickets.flights or not tickets.admission.exhausted:
+            return False
+        return not (self.scoring.following and self.state.slots.running)
 
     def _rest(self) -> bool:
         """
@@ -129,9 +134,7 @@ class Searching:
         if self._gather(quiet=True) or (len(state.buffer) and self._sweep(quiet=True)):
             return True
         if state.running:
-            groups = self.tickets.groups
-            blocking = "" if groups is None else groups.blocking
-            text = f"nothing runs and nothing can start{blocking}"
+            text = f"nothing runs and nothing can start{self.tickets.admission.blocking}"
             state.stop("stalled", Fault(where="gate", type="Stalled", message=text))
             return True
         if sweeps.open:

@@ -21,11 +21,11 @@ from headway.contracts import (
     Outcome,
     Proposal,
     Snapshot,
-    Ticket,
     TicketEnded,
     Usage,
 )
 from headway.gate import GateView
+from headway.machine._admission import Admission
 from headway.machine._calls import (
     CallValue,
     OfTicket,
@@ -34,11 +34,11 @@ from headway.machine._calls import (
     TicketCall,
     VerifyCall,
 )
-from headway.machine._flights import Flight, TaskQueue, Workers
+from headway.machine._flights import Flight, Workers
 from headway.machine._groups import Groups
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
-from headway.machine._seen import Seen
+from headway.machine._proposals import Proposals
 from headway.machine._state import State
 from headway.machine._stragglers import Stragglers
 
@@ -53,12 +53,9 @@ class Tickets:
     flights: dict[int, Flight] = attrs.field(factory=dict[int, Flight], init=False)
     running: int = attrs.field(default=0, init=False)
     workers: Workers = attrs.field(init=False)
-    queue: TaskQueue = attrs.field(init=False)
-    seen: Seen = attrs.field(init=False)
+    admission: Admission = attrs.field(init=False)
     stragglers: Stragglers = attrs.field(init=False)
-    groups: Groups | None = attrs.field(default=None, init=False)
     finished: int = attrs.field(default=0, init=False)
-    _seed: int = attrs.field(init=False)
     _most_calls: int = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
     _held: deque[int] = attrs.field(factory=deque[int], init=False)
@@ -66,14 +63,11 @@ class Tickets:
     _round_over: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
-        config = self.state.config
-        self._seed, self._most_calls = config.seed, config.calls_per_ticket
-        self.seen = Seen(self.state)
-        self.stragglers = Stragglers(self.state)
+        state, gate = self.state, self.state.reservations
+        self._most_calls = state.config.calls_per_ticket
+        self.admission = Proposals(state) if gate is None else Groups(state, gate)
+        self.stragglers = Stragglers(state)
         self.workers = Workers([])
-        self.queue = TaskQueue(config.train, config.seed)
-        if self.state.reservations is not None:
-            self.groups = Groups(self.state, self.state.reservations, self.queue)
 
     def begin(self, head: Snapshot) -> None:
         """
@@ -96,28 +90,9 @@ class Tickets:
             sweeping,
             self.state.phase == "draining",
             quiet,
-            0.0 if self.groups is not None else self.state.candidate_price,
+            self.admission.price,
             self.state.head.version,
         )
-
-    def look_after_groups(self) -> bool:
-        """
-        Let go of groups that are too old, and reserve new ones as far as the gate lets; True when a
-        plug-in raised, so that it is to be asked again first.
-        """
-        groups, state = self.groups, self.state
-        if groups is None:
-            return False
-        if state.phase == "draining":
-            groups.close()
-        try:
-            groups.let_stale_go()
-            while state.running and groups.gate.has_room:
-                groups.reserve(state.head)
-        except LookupRaised as raised:
-            state.plugin_fault(raised.fault)
-            return state.phase in ("running", "draining")
-        return False
 
     def admit(self, sweeping: bool) -> bool:
         """
@@ -125,7 +100,7 @@ class Tickets:
         """
         state = self.state
         places = self.workers.places
-        if not places or not self.may_admit(sweeping) or self.nothing_left():
+        if not places or not self.may_admit(sweeping) or self.admission.exhausted:
             return False
         budget = state.budget
         if not budget.rollouts_left:
@@ -137,7 +112,9 @@ class Tickets:
         if self._round_began is None and state.gate.ordered:
             self._begin_round()
         try:
-            self._launch(*self._look_up(places[0]))
+            worker = places[0]
+            flight, base = self.admission.look_up(worker, self.workers.held[worker])
+            self._launch(flight, base, state.lookups.estimate())
         except LookupRaised as raised:
             budget.release(self._most_calls)
             state.plugin_fault(raised.fault)
@@ -157,49 +134,14 @@ class Tickets:
 
     def may_admit(self, sweeping: bool) -> bool:
         """
-        Whether the gate lets one more ticket in, and the round has time left.
+        Whether one more ticket may be let in, and the round has time left.
         """
-        if self.groups is not None:
-            return self.groups.next is not None
-        return not self._round_over and self.state.gate.admit(self.view(sweeping))
-
-    def _look_up(self, worker: int) -> tuple[Flight, Snapshot, float | None]:
-        state = self.state
-        if self.groups is not None:
-            return self._look_up_member(self.groups, worker)
-        base, head = self.workers.held[worker], state.head
-        if base is not head and state.gate.base(base.version, head.version) == head.version:
-            base = head
-        ticket = Ticket(state.tally.tickets, base.version, worker, self._seed)
-        work = state.lookups.select(ticket, base, state.memory)
-        if work.task is not None and work.task not in self.queue.train:
-            text = f"select chose {work.task!r}, which is no training task"
-            raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = work.task or state.lookups.pick(self.queue.book(self.seen.known_solved))
-        source = base if work.parent is None else Snapshot(base.version, work.parent)
-        flight = Flight(ticket, task, work, source, self._most_calls, state.now)
-        return flight, base, state.lookups.estimate()
-
-    def _look_up_member(self, groups: Groups, worker: int) -> tuple[Flight, Snapshot, float | None]:
-        state, waiting = self.state, groups.next
-        assert waiting is not None
-        number, member, attempt = waiting
-        base, memory = groups.basis(number)
-        tickets = state.tally.tickets
-        ticket = Ticket(tickets, base.version, worker, self._seed, number, member, attempt)
-        work = state.lookups.select(ticket, base, memory)
-        if work.task is not None or work.parent is not None:
-            text = "select chose a task or a parent, which a group's members have in common"
-            raise LookupRaised(Fault(where="aggregator", type="ContractError", message=text))
-        task = groups.open[number].task
-        flight = Flight(ticket, task, work, base, self._most_calls, state.now)
-        estimate = state.lookups.estimate()
-        groups.started()
-        return flight, base, estimate
+        return not self._round_over and self.admission.may_start(lambda: self.view(sweeping))
 
     def _launch(self, flight: Flight, base: Snapshot, seconds: float | None) -> None:
         state, ticket, work, task = self.state, flight.ticket, flight.work, flight.task
         self.workers.occupy(base)
+        flight.reserved = self._most_calls
         state.gate.admitted()
         state.budget.rollouts += 1
         state.tally.tickets += 1
@@ -207,8 +149,7 @@ class Tickets:
             state.plugin_worked("aggregator")
             if work.task is None:
                 state.plugin_worked("sampler")
-        if work.task is None and self.groups is None:
-            self.queue.took(task)
+        self.admission.started(flight)
         self.flights[ticket.number] = flight
         self.running += 1
         if seconds:
@@ -264,53 +205,32 @@ class Tickets:
         if flight.copy >= 0:
             self._let_copies_go(flight)
         _AFTER[flight.phase](self, flight, value)
-        if self.groups is not None:
-            self.state.still = self._is_unripe(self.groups)
-        else:
-            self.state.still = not ripe and (flight.completion is None or self._is_barren(flight))
+        if flight.completion is None:
+            self.state.still = not ripe
+        elif self._is_applied(flight):
+            self.state.still = self.state.running and self.admission.nothing_follows(ripe=ripe)
 
-    def _is_unripe(self, groups: Groups) -> bool:
+    def _is_applied(self, flight: Flight) -> bool:
         """
-        Apply what has ended; True when nothing else follows from it than that another ticket may start.
+        Apply what has ended, when a ticket that ended so may be applied at once.
         """
-        self._apply_all(self._ended)
-        return self.state.running and not groups.ripe
-
-    def _is_barren(self, flight: Flight) -> bool:
-        """
-        Apply the ending of a ticket that brought nothing, when it may be applied at once; True when
-        nothing else follows from it than that another ticket may start.
-        """
-        state = self.state
-        if flight.proposal is not None or state.gate.ordered:
+        barren = flight.proposal is None and not self.state.gate.ordered
+        if not (barren or self.admission.one_by_one):
             return False
         self._apply_all(self._ended)
-        return state.running and not self.nothing_left()
+        return True
 
     def _rolled_out(self, flight: Flight, value: CallValue) -> None:
         assert isinstance(value, Outcome)
-        state = self.state
         flight.outcome = value
-        if self.groups is not None:
-            self._end(flight, "ok")
-            return
-        if value.reward >= state.config.solved:
-            self.seen.solved(flight)
-            self._end(flight, "ok")
-            return
-        work = flight.work
-        early = work.parent is not None or work.payload is not None or state.config.bind == "early"
-        flight.base = base = flight.source if early else state.head
-        if base.version > flight.source.version and self.seen.mended(flight.task):
+        flight.base = base = self.admission.to_propose_on(flight)
+        if base is None:
             self._end(flight, "ok")
             return
         flight.phase = "propose"
-        self._start(
-            flight,
-            ProposeCall(
-                state.next_call(), flight.ticket, base.artifact, flight.task, work.payload, value
-            ),
-        )
+        number, payload = self.state.next_call(), flight.work.payload
+        call = ProposeCall(number, flight.ticket, base.artifact, flight.task, payload, value)
+        self._start(flight, call)
 
     def _proposed(self, flight: Flight, value: CallValue) -> None:
         state = self.state
@@ -420,10 +340,7 @@ class Tickets:
             self._learn(flight)
         else:
             self._count_error(flight, completion)
-            if self.groups is not None:
-                self.groups.failed(flight, completion)
-            elif flight.work.task is None:
-                self.queue.again(flight.task)
+            self.admission.failed(flight, completion)
         reward = None if flight.outcome is None else flight.outcome.reward
         ticket, task, now = flight.ticket, flight.task, state.now
         number, which = ticket.number, (ticket.group, ticket.member, ticket.attempt)
@@ -437,38 +354,9 @@ class Tickets:
                 state.plugin_worked("duration estimator")
         except LookupRaised as raised:
             state.plugin_fault(raised.fault)
-        if self.groups is not None:
-            self.groups.ended(flight)
-            return
         if state.buffer.waiting:
             self.finished += 1
-        if flight.proposal is not None:
-            self._make_card(flight, flight.proposal)
-        if state.doubting:
-            self.seen.compare(flight)
-        if state.determinism != "noisy":
-            self.seen.learnt(flight)
-
-    def _make_card(self, flight: Flight, proposal: Proposal) -> None:
-        state = self.state
-        card = flight.card(state.tally.cards, proposal)
-        state.tally.cards += 1
-        state.buffer.put(card)
-        if proposal.size > state.config.max_proposal_bytes:
-            state.decide(card.number, "discarded", "oversized")
-
-    @property
-    def all_used(self) -> bool:
-        """
-        Whether every group that may be reserved was used.
-        """
-        return self.groups is not None and self.groups.over
-
-    def nothing_left(self) -> bool:
-        """
-        Whether only tickets in flight could still bring something, so that no further one is admitted.
-        """
-        return self.seen.exhausted
+        self.admission.ended(flight)
 
     def _count_error(self, flight: Flight, completion: CompletionKind) -> None:
         state = self.state
@@ -484,17 +372,15 @@ class Tickets:
 
     def waited(self, seconds: float) -> None:
         """
-        The run searched for so long: count the worker places that were free, and what a batch of
-        groups waited for.
+        The run searched for so long: count the worker places that were free.
         """
         places, tally = len(self.workers.places), self.state.tally
-        if self.groups is not None:
-            self.groups.waited(seconds)
+        self.admission.waited(seconds)
         if not places:
             return
         tally.starved += seconds * places
         unused = min(places, self.state.slots.free)
-        if unused and not self.nothing_left():
+        if unused and not self.admission.exhausted:
             tally.idle_waiting += seconds * unused
 
     def restart(self) -> None:
@@ -562,8 +448,7 @@ class Tickets:
         """
         End every ticket in flight now; those that ended before are applied as they are.
         """
-        if self.groups is not None:
-            self.groups.give_up()
+        self.admission.give_up()
         for flight in self.flights.values():
             if flight.phase != "ended":
                 flight.proposal = None

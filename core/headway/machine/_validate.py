@@ -29,8 +29,8 @@ def validate(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scoring) -
     _bounds(state, tickets, sweeps)
     _budget(state, tickets, scoring)
     _open_sweeps(state, sweeps)
-    if tickets.groups is not None:
-        _groups(state, tickets, tickets.groups)
+    if isinstance(tickets.admission, Groups):
+        _groups(state, tickets, tickets.admission)
     if not scoring.holds_back():
         _no_idle_slot(state, tickets, sweeps, scoring)
     state.measuring.validate()
@@ -183,7 +183,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
     view = tickets.view(sweeping=bool(sweeps.open))
     affordable = state.budget.affords(state.config.calls_per_ticket) and not paused
     searching = state.running and not scoring.target_reached
-    if searching and tickets.workers.places and affordable and not tickets.nothing_left():
+    if searching and tickets.workers.places and affordable and not tickets.admission.exhausted:
         _must(not tickets.may_admit(view.sweeping), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:
