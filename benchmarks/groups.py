@@ -175,12 +175,6 @@ def run(size, groups):
         def rollout(self, state, task):
             return headway.Outcome(reward=0.0)
 
-        def propose(self, state, task, outcome):
-            raise NotImplementedError
-
-        def apply(self, state, diff):
-            raise NotImplementedError
-
     class Counting:
         learns_from = "outcomes"
         batch, group_size = BATCH, size

@@ -41,12 +41,6 @@ class Slope(Domain):
         tried = state + payload
         return Outcome(reward=-abs(tried - 3) - rng.random() / 100, output=payload)
 
-    def propose(self, state, task, outcome):
-        raise AssertionError("an optimizer that learns from outcomes needs no proposal")
-
-    def apply(self, state, diff):
-        raise AssertionError("there is no change to apply")
-
 
 class Better:
     """Moves towards the better half of what its members tried; notes what it was given."""

@@ -150,7 +150,7 @@ def make_blueprint(
     """
     What the machine is built from.
     """
-    check_learning(options, parts.aggregator, domain.defaults)
+    check_learning(options, parts.aggregator, domain)
     learns_from = getattr(parts.aggregator, "learns_from", "proposals")
     if learns_from == "outcomes":
         gate, alpha = "reservations", options.staleness

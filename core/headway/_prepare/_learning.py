@@ -4,10 +4,10 @@ What a run of an optimizer that learns from outcomes is built from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from headway._checks import check_choice, check_count, check_flag
+from headway.contracts import Domain
 from headway.errors import OptionError
 from headway.machine import LEARNS_FROM
 from headway.options import RunOptions
@@ -49,14 +49,14 @@ def _most_groups(options: RunOptions, aggregator: Any) -> int | None:
     return min((bound for bound in bounds if bound is not None), default=None)
 
 
-def check_learning(options: RunOptions, aggregator: Any, usual: Mapping[str, Any]) -> None:
+def check_learning(options: RunOptions, aggregator: Any, domain: Domain) -> None:
     """
-    Refuse options that this kind of optimizer has no use for.
+    Refuse a domain that has nothing for this kind of optimizer, and options that it has no use for.
 
     Args:
         options: The run's options.
         aggregator: The optimizer.
-        usual: The domain's ``defaults``, which are for optimizers of either kind.
+        domain: What it is to improve; its ``defaults`` are for optimizers of either kind.
 
     Raises:
         OptionError: there is one, or the aggregator declares what can't be.
@@ -69,6 +69,7 @@ def check_learning(options: RunOptions, aggregator: Any, usual: Mapping[str, Any
                 "The aggregator learns from proposals; give max_rollouts, or rounds in sync mode."
             )
             raise OptionError("updates", options.updates, remedy)
+        _check_proposes(domain)
         return
     _check_declared(aggregator)
     if options.least_members is not None:
@@ -78,12 +79,22 @@ def check_learning(options: RunOptions, aggregator: Any, usual: Mapping[str, Any
     if bears is not None and options.staleness > bears:
         remedy = f'The aggregator bears at most {bears}; with 0, mode="sync" is the same.'
         raise OptionError("max_staleness", options.staleness, remedy)
-    if options.alpha not in (None, usual.get("alpha")):
+    if options.alpha not in (None, domain.defaults.get("alpha")):
         remedy = "The aggregator learns from outcomes; max_staleness says how old they may be."
         raise OptionError("alpha", options.alpha, remedy)
     if options.rounds is not None:
         remedy = "The aggregator learns from outcomes, batch by batch; give updates."
         raise OptionError("rounds", options.rounds, remedy)
+
+
+def _check_proposes(domain: Domain) -> None:
+    for method in ("propose", "apply"):
+        if getattr(type(domain), method) is getattr(Domain, method):
+            remedy = (
+                f"It has no method {method}, and the aggregator learns from proposals: give it propose"
+                " and apply, or take an aggregator that learns from outcomes."
+            )
+            raise OptionError("domain", domain.name, remedy)
 
 
 def _check_declared(aggregator: Any) -> None:

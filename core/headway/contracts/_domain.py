@@ -17,8 +17,9 @@ class Domain(ABC):
     """
     What is improved, on which tasks, and how.
 
-    Only ``tasks``, ``initial``, ``rollout``, ``propose`` and ``apply`` must be written.  A domain
-    is called from several threads at once and keeps no state between calls.  A method that names
+    Only ``tasks``, ``initial`` and ``rollout`` must be written, and for an optimizer that learns from
+    proposals ``propose`` and ``apply``.  A domain is called from several threads at once and keeps no
+    state between calls.  A method that names
     ``rng`` receives a ``random.Random`` of its own, keyed by (run seed, ticket, purpose, draw); one
     that names ``payload`` receives what the aggregator's ``select`` gave, and one that names
     ``ticket`` its ``Ticket``, or None where something is measured.  With no other source of
@@ -71,19 +72,25 @@ class Domain(ABC):
         Try the state on a training task.
         """
 
-    @abstractmethod
     def propose(
         self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
     ) -> Json | None:
         """
         Suggest a change after a rollout that was not solved; None when there is nothing to suggest.
-        """
 
-    @abstractmethod
+        Raises:
+            ContractError: this domain has no changes: it is for optimizers that learn from outcomes.
+        """
+        raise ContractError(f"the domain {type(self).name!r} has no method propose")
+
     def apply(self, state: Json, diff: Json) -> Json:
         """
         The state with a change applied; a new value, the old one stays as it is.
+
+        Raises:
+            ContractError: this domain has no changes: it is for optimizers that learn from outcomes.
         """
+        raise ContractError(f"the domain {type(self).name!r} has no method apply")
 
     def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
         """

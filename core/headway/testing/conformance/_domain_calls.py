@@ -131,7 +131,7 @@ def walk(domain: Domain, tries: int) -> list[Try]:
         outcome = ask(domain, "rollout", state, task, key=number)
         check_outcome(domain, outcome)
         diff = None
-        if outcome.reward < domain.solved:
+        if outcome.reward < domain.solved and proposes(domain):
             diff = ask(domain, "propose", state, task, outcome, key=number)
         after = state
         if diff is not None:
@@ -143,6 +143,20 @@ def walk(domain: Domain, tries: int) -> list[Try]:
         )
         state = after
     return made
+
+
+def proposes(domain: Domain) -> bool:
+    """
+    Whether a domain has a ``propose`` of its own, and is not only for optimizers that learn from outcomes.
+    """
+    return type(domain).propose is not Domain.propose
+
+
+def applies(domain: Domain) -> bool:
+    """
+    Whether a domain has an ``apply`` of its own.
+    """
+    return type(domain).apply is not Domain.apply
 
 
 def trains(domain: Domain) -> bool:

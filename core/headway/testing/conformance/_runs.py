@@ -66,6 +66,21 @@ class Steps:
         yield Commit(Artifact({**state, "a": state["a"] + 1}), cards)
 
 
+class Unmoved:
+    """
+    Learns nothing from outcomes: whatever they are, the head stays.
+    """
+
+    learns_from = "outcomes"
+    batch = 2
+
+    def step(self, cards: Sequence[Card], context: StepContext) -> Step:
+        """
+        Use the whole batch.
+        """
+        yield Commit(context.head.artifact, cards)
+
+
 def toy_groups(mode: str, driver: str, **options: Any) -> Result:
     """
     The result of a short run that learns from outcomes.

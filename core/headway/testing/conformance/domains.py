@@ -34,16 +34,18 @@ from headway.testing.conformance._asking import listed, raised, spelled
 from headway.testing.conformance._common import Contract, Make, insist
 from headway.testing.conformance._domain_calls import (
     Try,
+    applies,
     ask,
     cards_of,
     check_reward,
     mapping,
     plainly,
+    proposes,
     trains,
     unchanged,
     walk,
 )
-from headway.testing.conformance._runs import DRIVEN, faults, toy_run
+from headway.testing.conformance._runs import DRIVEN, Unmoved, faults, toy_run
 
 Answer = tuple[str, int, str]
 """A method's name, which call it was, and what it gave, spelled."""
@@ -93,7 +95,7 @@ class DomainContract(Contract):
 
     def test_it_is_a_domain(self, make: Make) -> None:
         """
-        An object of a class derived from ``Domain``, whose name can be typed.
+        An object of a class derived from ``Domain``, whose name can be typed; proposals can be applied.
         """
         made = make()
         insist(
@@ -107,6 +109,11 @@ class DomainContract(Contract):
             raise raised(
                 "the domain's name", error, do="set name = 'a-word' in the class"
             ) from error
+        insist(
+            proposes(made) == applies(made),
+            "it has propose and no apply" if proposes(made) else "it has apply and no propose",
+            do="write both, or neither where only optimizers that learn from outcomes are to improve it",
+        )
 
     def test_its_figures_make_sense(self, make: Make) -> None:
         """
@@ -178,19 +185,21 @@ class DomainContract(Contract):
     def test_rollouts_and_proposals_can_be_used(self, make: Make) -> None:
         """
         Rewards are within the range, outputs and diffs are JSON, and diffs apply; nothing is changed
-        in place, and something is proposed at all.
+        in place, and something is proposed at all, if the domain proposes.
         """
         domain = make()
         tries = walk(domain, self.tries)
         for a in tries:
             before = spelled([a.state, a.diff], ""), spelled(a.outcome.output, "")
             ask(domain, "rollout", a.state, a.task, key=a.number)
-            ask(domain, "propose", a.state, a.task, a.outcome, key=a.number)
+            if proposes(domain):
+                ask(domain, "propose", a.state, a.task, a.outcome, key=a.number)
             check_reward(domain, "measure", ask(domain, "measure", a.state, a.task, key=a.number))
             after = spelled([a.state, a.diff], ""), spelled(a.outcome.output, "")
             unchanged("rollout, propose or measure", before, after)
+        led_to = any(a.diff is not None for a in tries) or all(_solved(domain, a) for a in tries)
         insist(
-            any(a.diff is not None for a in tries) or all(_solved(domain, a) for a in tries),
+            led_to or not proposes(domain),
             f"{self.tries} rollouts with the rewards {[a.outcome.reward for a in tries]} led to no"
             " proposal",
             do="let propose return a diff now and then, or set tries higher in the test class",
@@ -449,17 +458,18 @@ class DomainContract(Contract):
         tries = walk(twin, self.tries)
         _compare(_asked_again(domain, tries), _asked_again(twin, tries), "of virtual()")
 
-    def _small(self) -> dict[str, Any]:
+    def _small(self, domain: Any) -> dict[str, Any]:
         # The invariants are the machine's: with hundreds of test tasks they cost more than the run.
         few = {"n_workers": 2, "max_draws": 2, "final_draws": 1, "validate": False}
-        return {"max_rollouts": self.rollouts, "durations": None, **few}
+        asks = {} if proposes(domain) else {"aggregator": Unmoved()}
+        return {"domain": domain, "max_rollouts": self.rollouts, "durations": None, **few, **asks}
 
     @pytest.mark.parametrize(("mode", "driver"), DRIVEN)
     def test_it_can_be_run(self, make: Make, mode: str, driver: str) -> None:
         """
         In both modes, on real clocks and on a virtual one, and nothing is at fault.
         """
-        result = toy_run(mode, driver, domain=make(), **self._small())
+        result = toy_run(mode, driver, **self._small(make()))
         insist(
             not faults(result),
             f"a run of it in {mode} mode under {driver} had faults: {faults(result)}",
@@ -472,9 +482,7 @@ class DomainContract(Contract):
         """
         if not self.reproducible:
             pytest.skip("reproducible = False")
-        digests = [
-            toy_run("async", "simulated", domain=make(), **self._small()).digest for _ in range(2)
-        ]
+        digests = [toy_run("async", "simulated", **self._small(make())).digest for _ in range(2)]
         insist(
             digests[0] == digests[1],
             f"two simulated runs of one seed had the digests {digests}",
