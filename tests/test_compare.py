@@ -8,6 +8,7 @@ import json
 import math
 import random
 import sys
+from typing import ClassVar
 
 import attrs
 import pytest
@@ -21,9 +22,15 @@ from headway.comparing._trial import best_of
 from headway.drivers import Interrupt
 from headway.durations import LogNormal
 from headway.errors import OptionError, UsageError
+from headway.options import PARTS
 from headway.registry import Registry
 from headway.run import finish
 from headway.testing._toy import ToyDomain
+
+
+class Kept:
+    """Some part, made by hand."""
+
 
 GIVEN = {
     "driver": "simulated",
@@ -721,6 +728,27 @@ def test_one_arm_has_a_table_without_differences():
 
     assert "Paired" not in text
     assert "1 seed\n" in text
+
+
+def test_parts_that_are_objects_are_told_by_their_class():
+    """
+    Also those that the domain brings: nothing else of them can be written down.
+    """
+    held = dict.fromkeys(PARTS, Kept())
+
+    class Bringing(ToyDomain):
+        defaults: ClassVar = {"policy": Kept()}
+
+    plan = planned(given={**GIVEN, **held})
+    brought = planned(Bringing())
+    told = json.loads(json.dumps(Comparison(plan=plan, trials=()).to_json()))
+    names = {part: told["arms"][0]["options"][part] for part in PARTS}
+
+    assert set(names.values()) == {f"{__name__}:Kept"}
+    assert (
+        Comparison(plan=brought, trials=()).to_json()["arms"][0]["options"]["policy"]
+        == f"{__name__}:Kept"
+    )
 
 
 def test_everything_is_json():

@@ -16,7 +16,8 @@ from headway.comparing._curves import mean_reward, reached_at
 from headway.comparing._plan import Arm, Plan
 from headway.comparing._statistics import Interval, paired_t, quantile
 from headway.comparing._trial import Trial
-from headway.options import RunOptions, option_names
+from headway.options import PARTS, RunOptions, option_names
+from headway.registry._values import target_of
 
 _QUARTILES = (0.5, 0.25, 0.75)
 
@@ -236,6 +237,8 @@ def _reached(target: float, trial: Trial) -> float:
 
 def _options(options: RunOptions) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in option_names() if name != "seed"}
+    objects = [name for name in PARTS if not isinstance(given[name], str | None)]
+    given |= {name: target_of(given[name]) for name in objects}
     laws = {kind: str(law) for kind, law in (options.durations or {}).items()}
     return {**{k: v for k, v in given.items() if v is not None}, "durations": laws}
 

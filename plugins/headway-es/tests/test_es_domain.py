@@ -4,6 +4,7 @@ The domain, its objectives, its options, and arrays as JSON values.
 
 from __future__ import annotations
 
+import json
 import random
 
 import numpy as np
@@ -299,6 +300,24 @@ def test_a_run_of_the_command_line_is_begun_again_and_gone_on_with(tmp_path, mon
     first, second = (replay_run(name) for name in ("kept", "again"))
 
     assert first.digest == second.digest
+
+
+def test_the_command_line_compares_its_modes(tmp_path, capsys):
+    """
+    The optimizer that it brings is no name, and is told by its class.
+    """
+    from headway.cli import main
+
+    folder = tmp_path / "o"
+    sets = "--set dim=5 --set population=4 --max-rollouts 40 --seeds 0,1 --driver simulated"
+    status = main(["compare", "es", *sets.split(), "--against", "chains", "--out", str(folder)])
+    told = json.loads((folder / "results.json").read_text())
+
+    assert 0 == status
+    assert ["sync", "async", "chains"] == [arm["name"] for arm in told["arms"]]
+    assert {f"{ES.__module__}:ES"} == {arm["options"]["aggregator"] for arm in told["arms"]}
+    assert {40} == {trial["rollouts"] for trial in told["trials"]}
+    assert capsys.readouterr().out
 
 
 def test_by_hand_it_is_the_same_as_in_a_run():
