@@ -484,6 +484,30 @@ def test_each_update_is_told():
     assert all(earlier.now <= later.now for earlier, later in pairwise(updates))
 
 
+@pytest.mark.parametrize("updates", [1, 2])
+def test_what_is_outstanding_is_read_between_a_batch_and_the_next_ones(updates):
+    """After the commit and before others are reserved in its place; the peak is that of the interval."""
+    told = []
+    simulated(
+        Better(updates_per_step=updates), updates=12, max_staleness=5,
+        oversample_factor=1.5, observers=[told.append],
+    )  # fmt: skip
+    done = [notice for notice in told if isinstance(notice, UpdateDone)]
+    peaks = [min(12, 48 - 4 * used) for used in range(12)]
+
+    assert [(peak - 4, peak) for peak in peaks] == [(n.outstanding, n.peak) for n in done]
+    assert all(notice.ready <= notice.outstanding for notice in done)
+
+
+def test_nothing_is_outstanding_between_two_batches_in_sync_mode():
+    """Each of which is the peak of its interval, and no group blocks that is not begun."""
+    told = []
+    simulated(mode="sync", updates=5, observers=[told.append])
+    done = [notice for notice in told if isinstance(notice, UpdateDone)]
+
+    assert [(0, 0, 4, None)] * 5 == [(n.outstanding, n.ready, n.peak, n.blocking) for n in done]
+
+
 def test_options_that_make_no_sense():
     """They are refused with what to do."""
     for more, text in (

@@ -160,12 +160,15 @@ class UpdateDone:
         seconds: How long, since the run began, a step had its batch (``training``), waited because of
             the staleness bound (``bound``), or for groups (``groups``), or was about to begin
             (``nothing``).
-        outstanding: Groups that were begun and neither used nor given up.
-        ready: Those of them that are complete.
-        slack: How many more of them the bound would bear, at the tightest.
-        waits: How often each of these began, since the run did.
-        peak: The most groups that were outstanding at once since the last update.
-        blocking: The group that the next step waits for; None when it waits for none in particular.
+        outstanding: Groups that were begun and neither used nor given up, once the batch had gone and
+            before others were begun in its place.
+        ready: Those of them that were complete then.
+        slack: How many more of them the bound would have borne then, at the tightest.
+        waits: How often each of the ``seconds`` began, since the run did.
+        peak: The most groups that were outstanding at once since ``outstanding`` was read for the update
+            before.
+        blocking: The group among these that the next step waits for; None when it waits for none of
+            them in particular.
         blocking_age: How many versions old that group is.
         dropped: Groups that were given up so far, by reason.
     """

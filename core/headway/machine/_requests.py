@@ -262,6 +262,9 @@ class Requests:
             sweep.used[number] = sweep.survivors[number].eta
             self.sweeps.decide(sweep, number, "committed")
         sweep.committed += len(cards)
+        reservations = self.state.reservations
+        if step.left is None and reservations is not None and not reservations.open:
+            step.left = self.state.read_groups()  # from now on others may be reserved
         if step.memory is not KEEP:
             self._remember(sweep, step.memory)
         step.memory = KEEP

@@ -26,7 +26,7 @@ from headway.contracts import (
     UpdateDone,
     Usage,
 )
-from headway.gate import Gate, Reservations
+from headway.gate import Gate, Reservations, Standing
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
 from headway.machine._calls import Call, PromoteCall, TrainCall
@@ -291,13 +291,25 @@ class State:
         measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
         return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
 
-    def batch_over(self, groups: Mapping[int, int]) -> None:
+    def read_groups(self) -> tuple[Standing, int]:
         """
-        A batch of groups was used; each is given with how many versions it was behind the head.
+        How the groups stand, and the most that were outstanding at once since this was asked for last.
         """
         assert self.reservations is not None
+        standing, peak = self.reservations.standing(self.head.version), self.tally.most_groups
+        self.tally.most_groups = standing.outstanding
+        return standing, peak
+
+    def batch_over(self, groups: Mapping[int, int], standing: Standing, peak: int) -> None:
+        """
+        A batch of groups was used.
+
+        Args:
+            groups: How many versions behind the head each was.
+            standing: How the groups stood once it had gone.
+            peak: The most that were outstanding at once until then.
+        """
         self.tally.rounds += 1
-        standing = self.reservations.standing(self.head.version)
         notice = UpdateDone(
             now=self.now,
             update=self.tally.rounds,
@@ -310,10 +322,9 @@ class State:
             blocking=standing.blocking,
             dropped=dict(self.tally.lost_groups),
             waits=dict(self.tally.waits_begun),
-            peak=self.tally.most_groups,
+            peak=peak,
             blocking_age=standing.blocking_age,
         )
-        self.tally.most_groups = standing.outstanding
         self.out.append(Notify(notice))
         if self.tally.rounds == self.config.max_updates:
             self.stop("updates")

@@ -467,7 +467,7 @@ class Sweeps:
         if state.reservations is not None:
             state.reservations.returned()
             if sweep.is_used_up:
-                state.batch_over(sweep.used)
+                state.batch_over(sweep.used, *(sweep.step.left or state.read_groups()))
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):
