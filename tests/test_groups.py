@@ -437,7 +437,28 @@ def test_a_step_of_two_updates():
     result, _ = simulated(Twice(updates_per_step=2), max_staleness=3, admit_ahead=1, updates=10)
 
     assert 20 == result.version
-    assert max(result.eta_histogram) <= 2  # as it began; one more as its second update came
+    assert 3 == max(result.eta_histogram)
+
+
+def test_what_is_dropped_could_not_have_been_used_by_the_last_update_of_a_step():
+    """The age that counts is that of the update which uses a group, first or last of its step."""
+
+    class OnceOrTwice(Better):
+        def step(self, cards, context):
+            value = context.head.artifact.value + context.rng.randrange(2)
+            yield Commit(Artifact(value), cards[2:])
+            yield Commit(Artifact(value + 1), cards[:2])  # the oldest last
+
+    told = []
+    result, _ = simulated(
+        OnceOrTwice(updates_per_step=2), law="heavy", policy="drop", max_staleness=3, updates=40,
+        n_workers=64, observers=[told.append],
+    )  # fmt: skip
+    used = [age for n in told if isinstance(n, UpdateDone) for age in n.groups.values()]
+
+    assert result.decisions["discarded:stale"] > 0
+    assert 3 == max(used) == max(result.committed_by_eta)
+    assert 160 == len(used) == sum(result.committed_by_eta.values())
 
 
 def test_an_update_that_changes_nothing():

@@ -403,6 +403,7 @@ class Sweeps:
         number: int,
         kind: Literal["committed", "discarded"],
         reason: str = "",
+        eta: int | None = None,
     ) -> None:
         """
         Decide a card that a sweep holds.
@@ -412,7 +413,7 @@ class Sweeps:
             sweep.reasons.add(reason)
         if sweep.begun is not None:
             sweep.begun.carried.discard(number)
-        self.state.decide(number, kind, reason)
+        self.state.decide(number, kind, reason, eta)
 
     def discard_rest(self, sweep: OpenSweep, reason: str) -> None:
         """
