@@ -157,6 +157,69 @@ def test_every_way_to_choose_runs_and_learns(options):
     assert result.final_reward > result.baseline_reward + 0.2
 
 
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_worked_example_9_two_updates_a_step(driver):
+    """
+    With S=1 only groups that were admitted at the version at which the step begins are used: those of
+    its first update are of age 0, those of its second of age 1.
+    """
+    slow = numpy_trainer(optimizer=Adam(learning_rate=1e-5))  # each part has a weight
+    trainer = async_trainer(trainer=slow, updates_per_step=2, max_staleness=1)
+    result, steps = trained(trainer, 8, driver)
+
+    assert 16 == result.version == result.state["update"]
+    assert [[0, 0, 1, 1]] * 8 == [[age for _, age in sorted(s.groups.items())] for s in steps]
+    for step in steps:
+        assert 2 == step.metrics["train/updated"]
+        assert 1 == step.metrics["staleness/span_age_max"]
+        assert 0.5 == step.metrics["staleness/span_age_mean"]
+        assert (4, 64) == (step.metrics["train/groups"], step.metrics["train/tokens"])
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize("policy", ["wait", "drop", "mask"])
+def test_several_updates_keep_the_bound(policy):
+    """
+    Whatever keeps it, it is that of the update which uses a group.
+    """
+    told = {} if policy == "wait" else LOSES
+    trainer = async_trainer(updates_per_step=2, max_staleness=3, stale_policy=policy, **told)
+    result, steps = trained(trainer, 30)
+    last = steps[-1].metrics
+    old = sum(16 for age in ages(steps) if age > 3)
+
+    assert 30 < result.version <= 60
+    assert "updates" == result.stop_reason
+    assert (old > 0) == (last["ledger/masked_tokens"] > 0) == (policy == "mask")
+    assert last["ledger/masked_tokens"] <= old  # of such a group some members may have begun later
+    assert ("drops/stale" in last) == (policy == "drop")
+    assert result.final_reward > result.baseline_reward + 0.2
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize(("name", "times"), [("forward_backward", 1), ("optim_step", 2)])
+def test_a_batch_that_is_given_up_between_its_updates(name, times):
+    """
+    What its first update used is used, the rest comes again or is counted as too old, and the ledger
+    closes.
+    """
+    options = {"updates_per_step": 2, "max_staleness": 3, "stale_policy": "wait"}
+    trainer = FailsOnce(name, times)
+    trainer._skip = 1
+    result, steps = trained(async_trainer(trainer=trainer, **options), 12)
+    last = steps[-1].metrics
+
+    assert "updates" == result.stop_reason
+    assert any(failure.fault.where == "train" for failure in result.failures)
+    assert max(ages(steps)) <= 3
+    assert last["staleness/span_age_max"] <= 3
+    assert last["ledger/held_groups"] == last["staleness/reserved_groups"] == 0
+    assert last["ledger/generated_groups"] == last["ledger/trained_groups"] + last.get(
+        "ledger/stale_groups", 0
+    )
+
+
 def test_masks_bound_what_trains():
     """
     Old groups are used, and their old segments have no weight.
@@ -362,6 +425,9 @@ class FailsOnce:
 
         def called(*arguments, **more):
             if self._armed and name == self._name and self._left:
+                if self._skip:
+                    self._skip -= 1
+                    return method(*arguments, **more)
                 self._left -= 1
                 message = f"{name} failed"
                 raise RuntimeError(message)
@@ -370,6 +436,7 @@ class FailsOnce:
         return called
 
     _armed = False
+    _skip = 0
 
     def forward_backward(self, groups, reset):
         self._armed = True  # the first weights are published before any training
@@ -484,14 +551,16 @@ class Interrupts:
         ("optim_step", 2, 2),
         ("publish", 4, 2),
         ("policy", 40, 2),
+        ("optim_step", 4, 3),
     ],
 )
+@pytest.mark.filterwarnings("ignore:admit_ahead")
 def test_a_run_that_was_interrupted_goes_on(tmp_path, name, count, bound):
     """
     In the midst of a chunk, an update, a publication or an episode, and taken up with a fresh trainer:
     the weights and the groups are those of the run in one go, none twice, none lost.
     """
-    options = {"max_staleness": bound}
+    options = {"max_staleness": bound, "updates_per_step": 1 + (bound == 3)}
     whole, steps = trained(async_trainer(**options), 6)
     first, before = trained(
         async_trainer(trainer=Interrupts(name, count), **options), 6, run_dir=tmp_path / "run"

@@ -17,6 +17,10 @@ from headway_rl._recorder import Bar, Recorder
 from headway_rl._timeline import Wait, lanes
 
 
+def weighed(*numbers):
+    return weigh([group_of(card(number, [1.0, 0.0])) for number in numbers], Groupwise())
+
+
 def bar(began, ended, **more):
     return Bar(**{"kind": "sampling", "began": began, "ended": ended, **more})
 
@@ -92,12 +96,16 @@ def test_a_recorder_forgets_what_was_trained_in_vain():
     Groups of a batch that was given up come again in another one.
     """
     recorder = Recorder()
-    for groups in ([0, 1], [0, 2], [5]):
-        recorder._batches[frozenset(groups)] = str(groups)
+    payload, answer = (
+        {"do": "update", "version": 0, "chunks": []},
+        {"metrics": {}, "rebuilt": False},
+    )
+    for numbers in ([0, 1], [0, 2], [3], [5]):
+        recorder.trained(weighed(*numbers), payload, answer)
 
-    assert "[0, 2]" == recorder.batch(frozenset([0, 2]))
-    assert [frozenset([5])] == list(recorder._batches)
-    assert recorder.batch(frozenset([7])) is None
+    assert [(0, 2), (3,)] == [batch.groups for batch in recorder.batches({0, 1, 2, 3, 4})]
+    assert [(5,)] == [batch.groups for batch in recorder.batches({5})]
+    assert [] == recorder.batches({0, 2, 5})
 
 
 def test_a_recorder_that_nobody_asks_keeps_little(monkeypatch):
@@ -110,7 +118,7 @@ def test_a_recorder_that_nobody_asks_keeps_little(monkeypatch):
         recorder.end(recorder.begin("sampling"), tokens=1)
         payload = {"do": "update", "version": 0, "chunks": []}
         recorder.trained(
-            weigh([group_of(card(number, [1.0, 0.0]))], Groupwise()),
+            weighed(number),
             payload,
             {"metrics": {}, "rebuilt": False},
         )

@@ -240,7 +240,8 @@ class Account:
             self._tokens["generated"] += max(0, tokens - held)
             self._tokens["failed"] += max(0, held - tokens)
             self._groups["trained"] += 1
-        self._aged = self._ages_of_groups(batch)
+        flight, queue = self._ages_of_groups(batch)
+        self._aged = (self._aged[0] + flight, self._aged[1] + queue)
         masked = sum(span.tokens for span in batch.spans if span.masked)
         self._tokens["masked"] += masked
         self._tokens["trained"] += sum(told) - masked
@@ -298,7 +299,7 @@ class Account:
             **{name: float(count) for name, count in sorted(self._counts.items())},
         }
         self._resulted = self._entered = now
-        self._fresh, self._peak = 0, standing.outstanding
+        self._fresh, self._peak, self._aged = 0, standing.outstanding, (0, 0)
         self._waits, self._wait_counts = standing.waits, standing.wait_counts
         return metrics
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -102,6 +103,8 @@ class Recorder:
     def trained(self, groups: Sequence[WeightedGroup], payload: Json, answer: Json) -> None:
         """
         An update has answered; nothing happens for a chunk.
+
+        Groups that were trained in vain come again with others: what was kept of them is forgotten then.
         """
         if payload["do"] != "update":
             return
@@ -109,11 +112,14 @@ class Recorder:
             groups,
             payload["version"],
             answer["metrics"],
-            updated=bool(payload["chunks"]),
+            updated=int(bool(payload["chunks"])),
             rebuilt=answer["rebuilt"],
         )
+        numbers = frozenset(batch.groups)
         with self._lock:
-            self._batches[frozenset(batch.groups)] = batch
+            for in_vain in [kept for kept in self._batches if kept & numbers]:
+                del self._batches[in_vain]
+            self._batches[numbers] = batch
             if len(self._batches) > _MOST_BATCHES:
                 del self._batches[next(iter(self._batches))]
 
@@ -126,17 +132,13 @@ class Recorder:
             self._marks.clear()
         return marks
 
-    def batch(self, groups: frozenset[int]) -> Batch | None:
+    def batches(self, groups: AbstractSet[int]) -> list[Batch]:
         """
-        The batch of some groups, once; None when this process has not trained it.
-
-        Groups that were trained in vain come again in another batch: that first one is forgotten.
+        What the updates were made of that have used some groups, each once; of groups that another process
+        has trained there is none.
         """
         with self._lock:
-            found = self._batches.pop(groups, None)
-            for others in [kept for kept in self._batches if kept & groups]:
-                del self._batches[others]
-        return found
+            return [self._batches.pop(kept) for kept in [*self._batches] if kept <= groups]
 
     @property
     def bars(self) -> tuple[Bar, ...]:

@@ -72,6 +72,8 @@ class Watcher:
     _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
     _now: float = attrs.field(default=0.0, init=False)
     _waits: list[Wait] = attrs.field(factory=list[Wait], init=False)
+    _committed: set[int] = attrs.field(factory=set[int], init=False)
+    """Groups that were used since the last update; of a batch that was given up half-way, some are."""
 
     def __attrs_post_init__(self) -> None:
         self._account = Account(concurrency=self.concurrency)
@@ -115,7 +117,9 @@ class Watcher:
 
     def _decided(self, notice: CardDecided) -> None:
         decision = notice.decision
-        if decision.kind != "committed":
+        if decision.kind == "committed":
+            self._committed.add(decision.card)
+        else:
             self._dropped(decision.card, decision.reason or decision.kind)
 
     def _dropped(self, group: int, reason: str) -> None:
@@ -126,10 +130,10 @@ class Watcher:
         self._take_marks()
         self._now = notice.now
         self._account.reserved(notice.peak)
-        batch = self.recorder.batch(frozenset(notice.groups))
-        if batch is None:  # another process trained it
-            batch = Batch(groups=tuple(notice.groups), spans=(), rewards=())
-        self._account.used(batch)
+        parts = self._parts({*notice.groups, *self._committed})
+        self._committed.clear()
+        for part in parts:
+            self._account.used(part)
         standing = Standing(
             outstanding=notice.outstanding,
             ready=notice.ready,
@@ -144,11 +148,21 @@ class Watcher:
             version=notice.version,
             state=self._state,
             groups=dict(notice.groups),
-            metrics=self._account.result(notice.now, batch, standing),
+            metrics=self._account.result(notice.now, Batch.joined(parts), standing),
             evaluation=self._evaluation,
         )
         self._wait(step)
         self.tell(step)
+
+    def _parts(self, groups: set[int]) -> list[Batch]:
+        """
+        What the updates were made of that have used these groups.
+        """
+        parts = self.recorder.batches(groups)
+        strange = groups.difference(*(part.groups for part in parts))
+        if strange:  # another process trained them
+            parts.append(Batch(groups=tuple(sorted(strange)), spans=(), rewards=()))
+        return parts
 
     def _wait(self, step: StepDone) -> None:
         """
