@@ -292,6 +292,7 @@ class Account:
             "sampling/generated_tokens_per_second": self._fresh / interval if interval else 0.0,
             **_of_batch(batch),
             **_ages(batch),
+            **_caches(batch),
             **self._shares(),
             **self._of_standing(standing),
             **self._sides(now),
@@ -378,6 +379,20 @@ def _of_batch(batch: Batch) -> dict[str, float]:
         square = math.fsum((reward - mean) ** 2 for reward in batch.rewards)
         found["reward/mean"] = mean
         found["reward/std"] = math.sqrt(square / len(batch.rewards))
+    return found
+
+
+def _caches(batch: Batch) -> dict[str, float]:
+    """
+    The ages of prefixes, and how many were computed anew; nothing where weights never changed.
+    """
+    ages = batch.kv_ages
+    found: dict[str, float] = {}
+    if ages:
+        found["staleness/kv_age_mean"] = math.fsum(ages) / len(ages)
+        found["staleness/kv_age_max"] = float(max(ages))
+    if ages or batch.refills:
+        found["sampling/kv_refills"] = float(batch.refills)
     return found
 
 

@@ -50,6 +50,9 @@ class Batch:
         trained: What the trainer told, by name.
         updated: How often the weights were moved.
         rebuilt: Whether the gradient had to be made anew.
+        kv_ages: How many versions behind the weights that sampled the prefix of each segment was that had
+            one of other weights.
+        refills: How often a prefix was computed anew since weights had changed.
     """
 
     groups: tuple[int, ...]
@@ -63,6 +66,8 @@ class Batch:
     trained: Mapping[str, float] = attrs.field(factory=dict[str, float])
     updated: int = 1
     rebuilt: bool = False
+    kv_ages: tuple[int, ...] = ()
+    refills: int = 0
 
     @classmethod
     def joined(cls, parts: Sequence[Batch]) -> Batch:
@@ -89,6 +94,8 @@ class Batch:
             trained={name: math.fsum(values) / len(values) for name, values in told.items()},
             updated=sum(part.updated for part in parts),
             rebuilt=any(part.rebuilt for part in parts),
+            kv_ages=_chained(part.kv_ages for part in parts),
+            refills=sum(part.refills for part in parts),
         )
 
     @classmethod
@@ -121,6 +128,14 @@ class Batch:
             trained=trained,
             updated=updated,
             rebuilt=rebuilt,
+            kv_ages=tuple(
+                part.version - part.kv_version
+                for group in groups
+                for member in group.group.members
+                for part in member.segments
+                if part.kv_version is not None
+            ),
+            refills=sum(member.refills for group in groups for member in group.group.members),
         )
 
 

@@ -90,6 +90,8 @@ class AsyncTrainer(Options):
             max_turns=self.max_turns,
             max_sample_requests=self.schedule.requests,
             sampling_policy=self.sampling_policy,
+            max_kv_age=self.max_kv_age,
+            kv_policy=self.kv_policy,
             reward_range=self.reward_range,
         )
 

@@ -61,10 +61,12 @@ class Options:
         completion: What a member's failure does to its group.
         sampling_policy: ``trajectory`` samples all of an episode with the weights that it began on,
             ``segment`` each request with the newest.
-        max_kv_age: The highest age of a cached prefix, in updates, for ``segment`` only; None means
-            that nobody looks.
-        kv_policy: What happens to a request whose prefix is older: ``hold`` samples it with the
-            prefix's weights, ``refill`` computes the prefix anew.
+        max_kv_age: The highest age of a cached prefix, in updates, for ``segment`` only: the version of the
+            weights that sample less that of those which computed the oldest part of the prefix.  None
+            bounds none.
+        kv_policy: What happens to a request for which the newest weights would exceed that: ``hold``
+            samples it with the weights of the request before, ``refill`` computes the prefix anew with
+            the newest.
         advantages: ``Groupwise(...)`` or ``Batchwise(...)``.
         schedule: How much is under way at once.
         accept_lost_data: Acknowledges that some of what was sampled does not train.
@@ -197,10 +199,6 @@ def _check_ranges(options: Options) -> None:
     check_flag("accept_no_bound", options.accept_no_bound)
     if options.window is not None:
         check_count("window", options.window, 1)
-    if options.max_kv_age is not None:
-        check_count("max_kv_age", options.max_kv_age, 0)
-    if options.kv_policy is not None:
-        check_choice("kv_policy", options.kv_policy, KV_POLICIES)
 
 
 def _check_kinds(options: Options) -> None:
@@ -297,14 +295,28 @@ def _check_members(options: Options) -> None:
         raise OptionError("min_members", least, remedy)
 
 
-def _check_cache(options: Options) -> None:
-    if (options.max_kv_age is None) != (options.kv_policy is None):
-        given = options.max_kv_age if options.kv_policy is None else options.kv_policy
-        name = "max_kv_age" if options.kv_policy is None else "kv_policy"
+def check_cache(max_kv_age: Any, kv_policy: Any, sampling_policy: str) -> None:
+    """
+    Refuse a bound of the age of cached prefixes that is none, or that there is no use for.
+
+    Raises:
+        OptionError: it is.
+    """
+    if max_kv_age is not None:
+        check_count("max_kv_age", max_kv_age, 0)
+    if kv_policy is not None:
+        check_choice("kv_policy", kv_policy, KV_POLICIES)
+    if (max_kv_age is None) != (kv_policy is None):
+        given = max_kv_age if kv_policy is None else kv_policy
+        name = "max_kv_age" if kv_policy is None else "kv_policy"
         raise OptionError(name, given, "Give max_kv_age and kv_policy together.")
-    if options.max_kv_age is not None and options.sampling_policy == "trajectory":
+    if max_kv_age is not None and sampling_policy == "trajectory":
         remedy = "A trajectory that keeps its weights has no older prefix; give sampling_policy='segment'."
-        raise OptionError("max_kv_age", options.max_kv_age, remedy)
+        raise OptionError("max_kv_age", max_kv_age, remedy)
+
+
+def _check_cache(options: Options) -> None:
+    check_cache(options.max_kv_age, options.kv_policy, options.sampling_policy)
 
 
 _CHECKS: Any = (
