@@ -14,6 +14,7 @@ import headway
 from groups import Better, Slope, options, used
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.contracts import Artifact, CardDecided, Commit, FaultSeen, UpdateDone, Work
+from headway.drivers import simulated as simulated_driver
 from headway.durations import parse_law
 from headway.errors import OptionError
 from headway.machine._groups import Groups
@@ -487,6 +488,49 @@ def test_policies_that_do_not_wait(policy):
     ages = [n.eta for n in told if isinstance(n, CardDecided) and n.decision.reason == "stale"]
     assert ("updates", stale) == (result.stop_reason, sum(age > 1 for age in ages))
     assert (stale > 0, max(result.committed_by_eta) > 1) == (policy == "drop", policy == "soft")
+
+
+def slow_task(monkeypatch):
+    """Rollouts of one task take a hundred times as long as those of the others."""
+    plain = simulated_driver.draw_seconds
+
+    def by_task(durations, seed, call):
+        slow = call.kind == "rollout" and call.task == "train-3"
+        return plain(durations, seed, call) * (100 if slow else 1)
+
+    monkeypatch.setattr(simulated_driver, "draw_seconds", by_task)
+
+
+def test_a_task_that_is_never_in_time_is_told(monkeypatch):
+    """How often it was begun in vain, by its id, at 8 and at 16 and no oftener; nothing is told of others."""
+    slow_task(monkeypatch)
+    told = []
+    result, _ = simulated(
+        policy="drop", max_staleness=1, updates=40, n_workers=64, observers=[told.append]
+    )
+    faults = [n.fault for n in told if isinstance(n, FaultSeen)]
+    done = [n for n in told if isinstance(n, UpdateDone)]
+    worst = max(done, key=lambda notice: notice.most_tries)
+
+    assert [("gate", "TriedInVain", "train-3")] * 2 == [(f.where, f.type, f.task) for f in faults]
+    assert ["8 groups", "16 groups"] == [f.message.partition(" in a row")[0] for f in faults]
+    assert "train-3" == worst.most_tried
+    assert 16 < worst.most_tries <= result.decisions["discarded:stale"]
+    assert (0, None) == (done[0].most_tries, done[0].most_tried)
+
+
+def test_a_task_that_is_used_again_was_not_tried_in_vain():
+    """The count begins anew, so durations with a heavy tail alone tell nothing."""
+    told = []
+    simulated(
+        law="heavy", policy="drop", max_staleness=1, updates=400, n_workers=64,
+        observers=[told.append],
+    )  # fmt: skip
+    done = [n for n in told if isinstance(n, UpdateDone)]
+
+    assert {0, 1, 2} <= {n.most_tries for n in done}
+    assert max(n.most_tries for n in done) < 8
+    assert [] == [n for n in told if isinstance(n, FaultSeen)]
 
 
 # --------------------------------------------------------------------------------------- what is told

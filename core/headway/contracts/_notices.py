@@ -171,6 +171,8 @@ class UpdateDone:
             them in particular.
         blocking_age: How many versions old that group is.
         dropped: Groups that were given up so far, by reason.
+        most_tries: Of all tasks, the most groups in a row that were too old to be used.
+        most_tried: The id of that task; None when the last group of every task could be used.
     """
 
     now: float
@@ -186,6 +188,8 @@ class UpdateDone:
     waits: Mapping[str, int] = attrs.field(factory=dict[str, int])
     peak: int = 0
     blocking_age: int | None = None
+    most_tries: int = 0
+    most_tried: str | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -47,6 +47,9 @@ Seconds of measuring below which a candidate is never dear.
 Of calls that take microseconds, the threads' turns are measured and not the calls.
 """
 
+MANY_TRIES = 8
+"""Groups of one task in a row that are too old to be used before that is told."""
+
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
 
 Determinism: TypeAlias = Literal["declared", "unknown", "assumed", "contradicted", "noisy"]
@@ -310,6 +313,7 @@ class State:
             peak: The most that were outstanding at once until then.
         """
         self.tally.rounds += 1
+        tries = self.tally.tries
         notice = UpdateDone(
             now=self.now,
             update=self.tally.rounds,
@@ -324,6 +328,8 @@ class State:
             waits=dict(self.tally.waits_begun),
             peak=peak,
             blocking_age=standing.blocking_age,
+            most_tries=max(tries.values(), default=0),
+            most_tried=max(tries, key=tries.__getitem__, default=None),
         )
         self.out.append(Notify(notice))
         if self.tally.rounds == self.config.max_updates:
@@ -361,9 +367,29 @@ class State:
                 self.reservations.trained((number,))
             else:
                 self.reservations.drop(number)
+            self.tried(card.task, in_vain=kind == "discarded" and reason == "stale")
         self.digest.decide(decision, card.digest)
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card
+
+    def tried(self, task: str, *, in_vain: bool) -> None:
+        """
+        A group of a task was used, or resolved otherwise: whether it was too old to be used.
+
+        A task that never ends in time would be tried for ever, so that is told, again after twice as many.
+        """
+        tries = self.tally.tries
+        if not in_vain:
+            if tries:
+                tries.pop(task, None)
+            return
+        tries[task] = count = tries.get(task, 0) + 1
+        if count >= MANY_TRIES and count.bit_count() == 1:
+            text = (
+                f"{count} groups in a row were too old to be used, so nothing is learnt of this task;"
+                " give a higher max_staleness, or policy='wait'"
+            )
+            self.fault(Fault(where="gate", type="TriedInVain", message=text, task=task))
 
     def adopt(
         self,

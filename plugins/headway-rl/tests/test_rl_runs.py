@@ -248,6 +248,76 @@ def test_drops_bound_what_trains_and_lose_the_rest():
     assert ledger["ledger/stale_tokens"] == 16 * ledger["drops/stale"]
 
 
+class Lags(NumpyTrainer):
+    """
+    Its policies are those of so many versions ago, as those of an engine that is slow to load weights.
+    """
+
+    lag = 1
+
+    def policy(self, published, version):
+        self.seen = {**getattr(self, "seen", {}), version: published}
+        behind = max(0, version - self.lag)
+        return super().policy(self.seen.get(behind, published), behind)
+
+
+def lagging(lag, **more):
+    trainer = Lags(network=NETWORK, optimizer=Adam(learning_rate=0.05))
+    trainer.lag = lag
+    return async_trainer(trainer=trainer, **more)
+
+
+DROPS = {"stale_policy": "drop", **LOSES}
+
+
+def test_what_an_engine_that_lags_gave_is_as_old_as_it_is():
+    """
+    Not as what it was to sample with; so ``drop`` drops more, and still keeps the bound.
+    """
+    result, steps = trained(lagging(1, max_staleness=2, **DROPS), 30)
+    _, prompt = trained(lagging(0, max_staleness=2, **DROPS), 30)
+    last = steps[-1].metrics
+
+    assert "updates" == result.stop_reason
+    assert 2 == max(step.metrics["staleness/span_age_max"] for step in steps)
+    assert {0, 1} >= {step.metrics["staleness/publish_lag"] for step in steps}
+    assert 1 == steps[5].metrics["staleness/publish_lag"]
+    assert last["drops/stale"] > prompt[-1].metrics["drops/stale"] > 0
+    assert last["drops/stale"] == last["ledger/stale_groups"]
+    assert 0 == max(step.metrics["staleness/publish_lag"] for step in prompt)
+
+
+@pytest.mark.parametrize(
+    ("policy", "bound", "lag", "told_to"),
+    [("drop", 1, 2, "give at least 2"), ("wait", 2, 1, "give stale_policy='drop' or 'mask'")],
+)
+def test_a_bound_that_can_not_bear_the_publish_lag_ends_the_run(policy, bound, lag, told_to):
+    """
+    With the bound, the lag that was measured and what to do; nothing that is too old has trained.
+    ``wait`` bears none, since the gate counts on the version that a member begins on.
+    """
+    told = DROPS if policy == "drop" else {}
+    result, steps = trained(lagging(lag, max_staleness=bound, **told), 40)
+
+    assert "error" == result.stop_reason
+    assert f"max_staleness={bound}" in result.error.message
+    assert f"up to {lag} versions behind" in result.error.message
+    assert told_to in result.error.message
+    assert max(step.metrics.get("staleness/span_age_max", 0) for step in steps) <= bound
+
+
+def test_a_task_that_is_never_in_time_has_a_name():
+    """
+    And how often it was begun in vain.
+    """
+    _, steps = trained(async_trainer(max_staleness=1, **DROPS), 60)
+    found = [(step.metrics["staleness/most_tries"], step.most_tried) for step in steps]
+
+    assert {0, 1} <= {count for count, _ in found}
+    assert all((count > 0) == (name is not None) for count, name in found)
+    assert {name for _, name in found} - {None} <= {f"row-{n}" for n in range(16)}
+
+
 def test_a_long_one_makes_the_trainer_wait():
     """
     With a bound and durations with a heavy tail the wait shows in the metrics, and has a name.

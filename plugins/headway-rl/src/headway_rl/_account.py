@@ -103,6 +103,7 @@ class Standing:
         wait_counts: How often each of them has begun; empty where nobody counts.
         blocking: The group that the next step waits for; None when there is none in particular.
         blocking_age: How many updates old that group is.
+        most_tries: Of all tasks, the most groups in a row that were too old to be used.
     """
 
     outstanding: int
@@ -112,6 +113,7 @@ class Standing:
     wait_counts: Mapping[str, int] = attrs.field(factory=dict[str, int])
     blocking: int | None = None
     blocking_age: int | None = None
+    most_tries: int = 0
 
 
 @attrs.define(eq=False)
@@ -134,6 +136,7 @@ class Account:
     _tokens: Counter[str] = attrs.field(factory=Counter[str], init=False)
     _groups: Counter[str] = attrs.field(factory=Counter[str], init=False)
     _held: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
+    _lag: int = attrs.field(default=0, init=False)
     _version: int = attrs.field(default=0, init=False)
     _completed: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _aged: tuple[int, int] = attrs.field(default=(0, 0), init=False)
@@ -195,6 +198,13 @@ class Account:
         The head is a version now.
         """
         self._version = version
+
+    def lagged(self, versions: int) -> None:
+        """
+        An episode was first sampled with weights so many versions behind those that it began on; the most
+        of an interval are told.
+        """
+        self._lag = max(self._lag, versions)
 
     def reserved(self, outstanding: int) -> None:
         """
@@ -300,7 +310,7 @@ class Account:
             **{name: float(count) for name, count in sorted(self._counts.items())},
         }
         self._resulted = self._entered = now
-        self._fresh, self._peak, self._aged = 0, standing.outstanding, (0, 0)
+        self._fresh, self._peak, self._aged, self._lag = 0, standing.outstanding, (0, 0), 0
         self._waits, self._wait_counts = standing.waits, standing.wait_counts
         return metrics
 
@@ -316,6 +326,8 @@ class Account:
             "staleness/reserved_groups_peak": float(self._peak),
             "staleness/ready_groups": float(standing.ready),
             "staleness/slack": float(standing.slack),
+            "staleness/most_tries": float(standing.most_tries),
+            "staleness/publish_lag": float(self._lag),
         }
         if standing.wait_counts:
             found["staleness/wait_count"] = float(counts["bound"])

@@ -12,7 +12,7 @@ from typing import TypeVar
 import attrs
 
 from headway_rl._advantages import WeightedGroup
-from headway_rl._trajectories import Trajectory, TrajectoryGroup
+from headway_rl._trajectories import Trajectory
 
 Item = TypeVar("Item")
 
@@ -122,7 +122,7 @@ class Batch:
             rewards=tuple(r for g in groups for r in g.group.rewards if r is not None),
             tokens=tuple(group.group.tokens for group in groups),
             version=version,
-            oldest=tuple(_oldest(group.group, version) for group in groups),
+            oldest=tuple(group.group.oldest(version) for group in groups),
             useful=sum(len(group.sequences) for group in groups),
             fully_masked=sum(len(group.fully_masked) for group in groups),
             trained=trained,
@@ -141,11 +141,6 @@ class Batch:
 
 def _chained(rows: Iterable[tuple[Item, ...]]) -> tuple[Item, ...]:
     return tuple(chain.from_iterable(rows))
-
-
-def _oldest(group: TrajectoryGroup, version: int) -> int:
-    firsts = (member.version for member in group.members)
-    return min((first for first in firsts if first is not None), default=version)
 
 
 def _spans(member: Trajectory, version: int, oldest: int | None) -> list[Span]:

@@ -147,12 +147,11 @@ class RL(Domain):
             ContractError: a part gave something else than it should, or has to be awaited.
         """
         bar, loop = self._begins(state, task, rng, ticket)
-        tokens = 0
+        trajectory = None
         try:
             trajectory = run_plain(loop, self._limit)
-            tokens = trajectory.tokens
         finally:
-            self._ends(bar, tokens)
+            self._ends(bar, trajectory)
         return _outcome(trajectory)
 
     def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
@@ -233,9 +232,13 @@ class RL(Domain):
         policy = self._policy(state, version)
         return bar, play(self.environment(), task.data, policy, rng, self.max_turns)
 
-    def _ends(self, bar: Bar | None, tokens: int) -> None:
-        if bar is not None:
-            self.recorder.end(bar, tokens)
+    def _ends(self, bar: Bar | None, trajectory: Trajectory | None) -> None:
+        if bar is None:
+            return
+        if trajectory is None or trajectory.version is None:
+            self.recorder.end(bar)
+        else:
+            self.recorder.end(bar, trajectory.tokens, bar.version - trajectory.version)
 
     def _evaluated(self, state: Json, task: Task, rng: random.Random) -> Asks[Trajectory]:
         policy = self.trainer.policy(published_of(state), 0)
@@ -265,12 +268,11 @@ class AsyncRL(RL):
         Play one episode; see ``RL``.
         """
         bar, loop = self._begins(state, task, rng, ticket)
-        tokens = 0
+        trajectory = None
         try:
             trajectory = await run_async(loop, self._limit)
-            tokens = trajectory.tokens
         finally:
-            self._ends(bar, tokens)
+            self._ends(bar, trajectory)
         return _outcome(trajectory)
 
     async def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:  # type: ignore[override] # as rollout

@@ -37,6 +37,7 @@ class Bar:
         began: Seconds on the process's clock.
         ended: As ``began``; None while it goes on.
         tokens: What was generated.
+        lag: How many versions behind ``version`` the weights were that it was first sampled with.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Bar:
     began: float = 0.0
     ended: float | None = None
     tokens: int = 0
+    lag: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -92,12 +94,12 @@ class Recorder:
                 self._bars.append(bar)
         return bar
 
-    def end(self, bar: Bar, tokens: int = 0) -> None:
+    def end(self, bar: Bar, tokens: int = 0, lag: int = 0) -> None:
         """
         It has ended, well or not.
         """
         with self._lock:
-            bar.ended, bar.tokens = time.monotonic(), tokens
+            bar.ended, bar.tokens, bar.lag = time.monotonic(), tokens, lag
             self._marks.append(Mark(now=bar.ended, bar=bar, begins=False))
 
     def trained(self, groups: Sequence[WeightedGroup], payload: Json, answer: Json) -> None:

@@ -38,6 +38,8 @@ class StepDone:
         groups: How many updates old each group was, by number.
         metrics: Numbers by name; see the page on reinforcement learning.
         evaluation: The mean held-out reward that was known last, of this version or an earlier one.
+        most_tried: The id of the task of which the most groups in a row were too old to be used, see
+            ``staleness/most_tries``; None where the last group of every task could be used.
     """
 
     update: int
@@ -46,6 +48,7 @@ class StepDone:
     groups: Mapping[int, int]
     metrics: Mapping[str, float]
     evaluation: float | None = None
+    most_tried: str | None = None
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -142,6 +145,7 @@ class Watcher:
             wait_counts=notice.waits,
             blocking=notice.blocking,
             blocking_age=notice.blocking_age,
+            most_tries=notice.most_tries,
         )
         step = StepDone(
             update=notice.update,
@@ -150,6 +154,7 @@ class Watcher:
             groups=dict(notice.groups),
             metrics=self._account.result(notice.now, Batch.joined(parts), standing),
             evaluation=self._evaluation,
+            most_tried=notice.most_tried,
         )
         self._wait(step)
         self.tell(step)
@@ -162,7 +167,7 @@ class Watcher:
         strange = groups.difference(*(part.groups for part in parts))
         if strange:  # another process trained them
             parts.append(Batch(groups=tuple(sorted(strange)), spans=(), rewards=()))
-        return parts
+        return parts or [Batch(groups=(), spans=(), rewards=())]
 
     def _wait(self, step: StepDone) -> None:
         """
@@ -194,6 +199,7 @@ class Watcher:
             sampling = bar.kind == "sampling"
             if sampling and not mark.begins and bar.tokens:
                 account.generated(bar.tokens, bar.group)
+                account.lagged(bar.lag)
             if self._virtual:
                 continue
             if not sampling:

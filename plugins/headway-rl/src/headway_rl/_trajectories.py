@@ -251,6 +251,13 @@ class TrajectoryGroup:
         """
         return sum(member.tokens for member in self.members)
 
+    def oldest(self, default: int) -> int:
+        """
+        The version of its oldest segment; the given one without segments.
+        """
+        firsts = (member.version for member in self.members)
+        return min((first for first in firsts if first is not None), default=default)
+
     @property
     def rewards(self) -> tuple[float | None, ...]:
         """
