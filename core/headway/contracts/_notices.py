@@ -72,6 +72,9 @@ class TicketEnded:
         group: The number of the group that it belonged to; -1 when it belonged to none.
         member: Which member of the group it ran.
         attempt: How often that member had been tried before.
+        seconds: How long it took, from its admission until it ended; what it waited for the backend
+            included.
+        base: The version that it began on.
     """
 
     now: float
@@ -82,6 +85,8 @@ class TicketEnded:
     group: int = -1
     member: int = 0
     attempt: int = 0
+    seconds: float = 0.0
+    base: int = 0
 
 
 @attrs.frozen(kw_only=True)

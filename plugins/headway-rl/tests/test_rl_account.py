@@ -181,7 +181,7 @@ def test_the_ledger_closes(seed):
                 open_groups[number] += tokens
             number += 1
         if rng.random() < 0.3:
-            account.generated(rng.randrange(200))  # an attempt that failed
+            account.generated(rng.randrange(200), number, failed=True)  # an attempt that failed
         if open_groups and rng.random() < 0.4:
             gone = rng.choice(sorted(open_groups))
             del open_groups[gone]

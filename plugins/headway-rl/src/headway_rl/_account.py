@@ -176,17 +176,18 @@ class Account:
         """
         self._trainer.to(now, "busy" if busy else "idle")
 
-    def generated(self, tokens: int, group: int | None = None) -> None:
+    def generated(self, tokens: int, group: int, *, failed: bool = False) -> None:
         """
-        A trajectory of a group was finished; without a group it has failed and is held by nobody.
+        A trajectory of a group was finished, or came to so many tokens before it failed and is held by
+        nobody.
 
         What comes of a group that was dropped meanwhile goes where that has gone; of one that was trained
         without it, among what failed.
         """
         self._fresh += tokens
         self._tokens["generated"] += tokens
-        if group is None or group in self._gone:
-            self._tokens["failed" if group is None else self._gone[group]] += tokens
+        if failed or group in self._gone:
+            self._tokens[self._gone.get(group, "failed")] += tokens
             return
         if group not in self._held:
             self._groups["generated"] += 1

@@ -228,17 +228,19 @@ class RL(Domain):
         version, bar = 0, None
         if ticket is not None:
             version = ticket.base
-            bar = self.recorder.begin("sampling", group=ticket.group, version=version)
-        policy = self._policy(state, version)
-        return bar, play(self.environment(), task.data, policy, rng, self.max_turns)
+            bar = self.recorder.begin(
+                "sampling", group=ticket.group, version=version, ticket=ticket.number
+            )
+        policy, told = self._policy(state, version), () if bar is None else (bar.generated,)
+        return bar, play(self.environment(), task.data, policy, rng, self.max_turns, *told)
 
     def _ends(self, bar: Bar | None, trajectory: Trajectory | None) -> None:
         if bar is None:
             return
-        if trajectory is None or trajectory.version is None:
-            self.recorder.end(bar)
-        else:
-            self.recorder.end(bar, trajectory.tokens, bar.version - trajectory.version)
+        bar.failed = trajectory is None
+        if trajectory is not None and trajectory.version is not None:
+            bar.lag = bar.version - trajectory.version
+        self.recorder.end(bar)
 
     def _evaluated(self, state: Json, task: Task, rng: random.Random) -> Asks[Trajectory]:
         policy = self.trainer.policy(published_of(state), 0)

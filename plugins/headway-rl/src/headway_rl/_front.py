@@ -113,8 +113,7 @@ class AsyncTrainer(Options):
 
         Args:
             on_step: Given each step as it is done, on a thread of the run's.
-            timeline: A file for a picture of the run, ``.png`` or ``.svg``; needs matplotlib, and a
-                driver with a real clock.
+            timeline: A file for a picture of the run, ``.png`` or ``.svg``; needs matplotlib.
             options: Options of the run, as ``updates=200``; see ``headway.run``.
 
         Raises:

@@ -22,7 +22,7 @@ from headway.contracts import (
 )
 from headway_rl._account import Account, Standing
 from headway_rl._batches import Batch
-from headway_rl._recorder import Recorder
+from headway_rl._recorder import MOST_BARS, Bar, Recorder
 from headway_rl._timeline import Timeline, Wait
 
 
@@ -75,6 +75,8 @@ class Watcher:
     _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
     _now: float = attrs.field(default=0.0, init=False)
     _waits: list[Wait] = attrs.field(factory=list[Wait], init=False)
+    _bars: list[Bar] = attrs.field(factory=list[Bar], init=False)
+    """What happened under a virtual clock, in the order of ending."""
     _committed: set[int] = attrs.field(factory=set[int], init=False)
     """Groups that were used since the last update; of a batch that was given up half-way, some are."""
 
@@ -93,8 +95,7 @@ class Watcher:
         elif isinstance(notice, CardDecided):
             self._decided(notice)
         elif isinstance(notice, TicketEnded):
-            if notice.completion not in {"ok", "cancelled", "abandoned"}:
-                self._account.retried(notice.completion)
+            self._ended(notice)
         elif isinstance(notice, SweepDone):
             self._evaluation = notice.reward
         elif isinstance(notice, GroupDropped):
@@ -104,10 +105,14 @@ class Watcher:
 
     def timeline(self) -> Timeline:
         """
-        The run so far as a picture; empty under a virtual clock, since bars have the process's.
+        The run so far as a picture, in the seconds of its driver.
+
+        Under a virtual clock an episode is what its ticket took, and an update all the time for which its
+        batch was complete.
         """
         if self._virtual:
-            return Timeline(bars=())
+            bars = tuple(sorted(self._bars, key=lambda bar: bar.began))
+            return Timeline(bars=bars, waits=tuple(self._waits), seconds=self._now)
         bars = tuple(
             attrs.evolve(
                 bar,
@@ -117,6 +122,23 @@ class Watcher:
             for bar in self.recorder.bars
         )
         return Timeline(bars=bars, waits=tuple(self._waits), seconds=self._now)
+
+    def _ended(self, notice: TicketEnded) -> None:
+        bar = self.recorder.of(notice.ticket)
+        if notice.completion not in {"ok", "cancelled", "abandoned"}:
+            self._account.retried(notice.completion, 0 if bar is None else bar.tokens)
+        if self._virtual and len(self._bars) < MOST_BARS:
+            began, version = notice.now - notice.seconds, notice.base
+            self._bars.append(
+                Bar(
+                    kind="sampling",
+                    group=notice.group,
+                    version=version,
+                    began=began,
+                    ended=notice.now,
+                    tokens=0 if bar is None else bar.tokens,
+                )
+            )
 
     def _decided(self, notice: CardDecided) -> None:
         decision = notice.decision
@@ -173,7 +195,13 @@ class Watcher:
         """
         Note that an update had to wait; it did so at the end of the trainer's longest rest.
         """
-        seconds = step.metrics["staleness/wait_seconds"]
+        seconds, trained = (
+            step.metrics[f"staleness/{name}_seconds"] for name in ("wait", "training")
+        )
+        if self._virtual:
+            self._rest = (0.0, self._now - trained)
+            bar = Bar(kind="update", version=step.version, began=self._rest[1], ended=self._now)
+            self._bars.append(bar)
         if seconds:
             self._waits.append(Wait(began=self._rest[1] - seconds, seconds=seconds))
         self._rest = (0.0, 0.0)
@@ -198,7 +226,7 @@ class Watcher:
             now, bar = mark.now - self.began, mark.bar
             sampling = bar.kind == "sampling"
             if sampling and not mark.begins and bar.tokens:
-                account.generated(bar.tokens, bar.group)
+                account.generated(bar.tokens, bar.group, failed=bar.failed)
                 account.lagged(bar.lag)
             if self._virtual:
                 continue
