@@ -240,7 +240,7 @@ class Groups:
         state.tally.lost_groups[reason] += 1
         self.gate.drop(number)
         if reason == "stale":
-            state.tried(group.task, in_vain=True)
+            state.tried_in_vain(group.task)
         state.out.append(
             Notify(GroupDropped(now=state.now, group=number, task=group.task, reason=reason))
         )

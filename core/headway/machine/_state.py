@@ -367,22 +367,21 @@ class State:
                 self.reservations.trained((number,))
             else:
                 self.reservations.drop(number)
-            self.tried(card.task, in_vain=kind == "discarded" and reason == "stale")
+            if reason == "stale":
+                self.tried_in_vain(card.task)
+            elif self.tally.tries:
+                self.tally.tries.pop(card.task, None)
         self.digest.decide(decision, card.digest)
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card
 
-    def tried(self, task: str, *, in_vain: bool) -> None:
+    def tried_in_vain(self, task: str) -> None:
         """
-        A group of a task was used, or resolved otherwise: whether it was too old to be used.
+        A group of a task was too old to be used.
 
         A task that never ends in time would be tried for ever, so that is told, again after twice as many.
         """
         tries = self.tally.tries
-        if not in_vain:
-            if tries:
-                tries.pop(task, None)
-            return
         tries[task] = count = tries.get(task, 0) + 1
         if count >= MANY_TRIES and count.bit_count() == 1:
             text = (
