@@ -14,6 +14,7 @@ import headway
 from groups import Better, Slope, options, used
 from headway.builtins._memory_ledger import MemoryLedger
 from headway.contracts import Artifact, CardDecided, Commit, FaultSeen, UpdateDone, Work
+from headway.drivers import simulated as simulated_driver
 from headway.durations import parse_law
 from headway.errors import OptionError
 from headway.machine._groups import Groups
@@ -437,7 +438,28 @@ def test_a_step_of_two_updates():
     result, _ = simulated(Twice(updates_per_step=2), max_staleness=3, admit_ahead=1, updates=10)
 
     assert 20 == result.version
-    assert max(result.eta_histogram) <= 2  # as it began; one more as its second update came
+    assert 3 == max(result.eta_histogram)
+
+
+def test_what_is_dropped_could_not_have_been_used_by_the_last_update_of_a_step():
+    """The age that counts is that of the update which uses a group, first or last of its step."""
+
+    class OnceOrTwice(Better):
+        def step(self, cards, context):
+            value = context.head.artifact.value + context.rng.randrange(2)
+            yield Commit(Artifact(value), cards[2:])
+            yield Commit(Artifact(value + 1), cards[:2])  # the oldest last
+
+    told = []
+    result, _ = simulated(
+        OnceOrTwice(updates_per_step=2), law="heavy", policy="drop", max_staleness=3, updates=40,
+        n_workers=64, observers=[told.append],
+    )  # fmt: skip
+    used = [age for n in told if isinstance(n, UpdateDone) for age in n.groups.values()]
+
+    assert result.decisions["discarded:stale"] > 0
+    assert 3 == max(used) == max(result.committed_by_eta)
+    assert 160 == len(used) == sum(result.committed_by_eta.values())
 
 
 def test_an_update_that_changes_nothing():
@@ -468,6 +490,49 @@ def test_policies_that_do_not_wait(policy):
     assert (stale > 0, max(result.committed_by_eta) > 1) == (policy == "drop", policy == "soft")
 
 
+def slow_task(monkeypatch):
+    """Rollouts of one task take a hundred times as long as those of the others."""
+    plain = simulated_driver.draw_seconds
+
+    def by_task(durations, seed, call):
+        slow = call.kind == "rollout" and call.task == "train-3"
+        return plain(durations, seed, call) * (100 if slow else 1)
+
+    monkeypatch.setattr(simulated_driver, "draw_seconds", by_task)
+
+
+def test_a_task_that_is_never_in_time_is_told(monkeypatch):
+    """How often it was begun in vain, by its id, at 8 and at 16 and no oftener; nothing is told of others."""
+    slow_task(monkeypatch)
+    told = []
+    result, _ = simulated(
+        policy="drop", max_staleness=1, updates=40, n_workers=64, observers=[told.append]
+    )
+    faults = [n.fault for n in told if isinstance(n, FaultSeen)]
+    done = [n for n in told if isinstance(n, UpdateDone)]
+    worst = max(done, key=lambda notice: notice.most_tries)
+
+    assert [("gate", "TriedInVain", "train-3")] * 2 == [(f.where, f.type, f.task) for f in faults]
+    assert ["8 groups", "16 groups"] == [f.message.partition(" in a row")[0] for f in faults]
+    assert "train-3" == worst.most_tried
+    assert 16 < worst.most_tries <= result.decisions["discarded:stale"]
+    assert (0, None) == (done[0].most_tries, done[0].most_tried)
+
+
+def test_a_task_that_is_used_again_was_not_tried_in_vain():
+    """The count begins anew, so durations with a heavy tail alone tell nothing."""
+    told = []
+    simulated(
+        law="heavy", policy="drop", max_staleness=1, updates=400, n_workers=64,
+        observers=[told.append],
+    )  # fmt: skip
+    done = [n for n in told if isinstance(n, UpdateDone)]
+
+    assert {0, 1, 2} <= {n.most_tries for n in done}
+    assert max(n.most_tries for n in done) < 8
+    assert [] == [n for n in told if isinstance(n, FaultSeen)]
+
+
 # --------------------------------------------------------------------------------------- what is told
 
 
@@ -482,6 +547,30 @@ def test_each_update_is_told():
     assert 48 == sum(len(notice.groups) for notice in updates)
     assert last.now == pytest.approx(sum(last.seconds.values()))
     assert all(earlier.now <= later.now for earlier, later in pairwise(updates))
+
+
+@pytest.mark.parametrize("updates", [1, 2])
+def test_what_is_outstanding_is_read_between_a_batch_and_the_next_ones(updates):
+    """After the commit and before others are reserved in its place; the peak is that of the interval."""
+    told = []
+    simulated(
+        Better(updates_per_step=updates), updates=12, max_staleness=5,
+        oversample_factor=1.5, observers=[told.append],
+    )  # fmt: skip
+    done = [notice for notice in told if isinstance(notice, UpdateDone)]
+    peaks = [min(12, 48 - 4 * used) for used in range(12)]
+
+    assert [(peak - 4, peak) for peak in peaks] == [(n.outstanding, n.peak) for n in done]
+    assert all(notice.ready <= notice.outstanding for notice in done)
+
+
+def test_nothing_is_outstanding_between_two_batches_in_sync_mode():
+    """Each of which is the peak of its interval, and no group blocks that is not begun."""
+    told = []
+    simulated(mode="sync", updates=5, observers=[told.append])
+    done = [notice for notice in told if isinstance(notice, UpdateDone)]
+
+    assert [(0, 0, 4, None)] * 5 == [(n.outstanding, n.ready, n.peak, n.blocking) for n in done]
 
 
 def test_options_that_make_no_sense():

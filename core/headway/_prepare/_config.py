@@ -153,8 +153,9 @@ def make_blueprint(
     check_learning(options, parts.aggregator, domain)
     learns_from = getattr(parts.aggregator, "learns_from", "proposals")
     if learns_from == "outcomes":
-        gate, alpha = "reservations", options.staleness
-        given = reservations(options, parts.aggregator, parts.policy)
+        gate, given = "reservations", reservations(options, parts.aggregator, parts.policy)
+        # A group's age is judged as its step begins; it may be used by the step's last update.
+        alpha = given["max_staleness"] - given["updates_per_step"] + 1
     else:
         gate = "barrier" if options.mode == "sync" else "lag"
         alpha = options.least_alpha if options.alpha is None else options.alpha

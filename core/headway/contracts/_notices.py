@@ -72,6 +72,9 @@ class TicketEnded:
         group: The number of the group that it belonged to; -1 when it belonged to none.
         member: Which member of the group it ran.
         attempt: How often that member had been tried before.
+        seconds: How long it took, from its admission until it ended; what it waited for the backend
+            included.
+        base: The version that it began on.
     """
 
     now: float
@@ -82,6 +85,8 @@ class TicketEnded:
     group: int = -1
     member: int = 0
     attempt: int = 0
+    seconds: float = 0.0
+    base: int = 0
 
 
 @attrs.frozen(kw_only=True)
@@ -160,14 +165,19 @@ class UpdateDone:
         seconds: How long, since the run began, a step had its batch (``training``), waited because of
             the staleness bound (``bound``), or for groups (``groups``), or was about to begin
             (``nothing``).
-        outstanding: Groups that were begun and neither used nor given up.
-        ready: Those of them that are complete.
-        slack: How many more of them the bound would bear, at the tightest.
-        waits: How often each of these began, since the run did.
-        peak: The most groups that were outstanding at once since the last update.
-        blocking: The group that the next step waits for; None when it waits for none in particular.
+        outstanding: Groups that were begun and neither used nor given up, once the batch had gone and
+            before others were begun in its place.
+        ready: Those of them that were complete then.
+        slack: How many more of them the bound would have borne then, at the tightest.
+        waits: How often each of the ``seconds`` began, since the run did.
+        peak: The most groups that were outstanding at once since ``outstanding`` was read for the update
+            before.
+        blocking: The group among these that the next step waits for; None when it waits for none of
+            them in particular.
         blocking_age: How many versions old that group is.
         dropped: Groups that were given up so far, by reason.
+        most_tries: Of all tasks, the most groups in a row that were too old to be used.
+        most_tried: The id of that task; None when the last group of every task could be used.
     """
 
     now: float
@@ -183,6 +193,8 @@ class UpdateDone:
     waits: Mapping[str, int] = attrs.field(factory=dict[str, int])
     peak: int = 0
     blocking_age: int | None = None
+    most_tries: int = 0
+    most_tried: str | None = None
 
 
 @attrs.frozen(kw_only=True)

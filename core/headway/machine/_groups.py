@@ -306,6 +306,8 @@ class Groups:
         group, state = self.open.pop(number), self.state
         state.tally.lost_groups[reason] += 1
         self.gate.drop(number)
+        if reason == "stale":
+            state.tried_in_vain(group.task)
         state.out.append(
             Notify(GroupDropped(now=state.now, group=number, task=group.task, reason=reason))
         )

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from headway.contracts import KEEP, Card, Json
+from headway.gate import Standing
 from headway.machine._calls import CommitCall
 
 Awaiting: TypeAlias = Literal["plugin", "measure", "train", "commit", "turn", "gather"]
@@ -33,6 +34,8 @@ class OpenStep:
         commit: The commit that is on its way.
         memory: The memory to keep once that commit is acknowledged.
         keys: The parts that it changes, when it has no cards.
+        left: How the groups stood once its batch had gone and before others were reserved in its place,
+            with the most that were outstanding by then; None until then.
     """
 
     number: int
@@ -46,6 +49,7 @@ class OpenStep:
     commit: CommitCall | None = None
     memory: Json = KEEP
     keys: tuple[str, ...] | None = None
+    left: tuple[Standing, int] | None = None
 
 
 @attrs.define(eq=False)

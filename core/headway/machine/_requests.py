@@ -250,18 +250,22 @@ class Requests:
         cards = tuple(sweep.survivors[n] for n in call.cards)
         state.adopt(Snapshot(value.version, call.artifact), cards, sweep.step.keys)
         sweep.moved = True
-        sweep.step.moves += 1
         self.sweeps.close_others(sweep)
         sweep.head = value.version
         self._committed(sweep, call.cards)
+        sweep.step.moves += 1
 
     def _committed(self, sweep: OpenSweep, cards: tuple[int, ...]) -> None:
         step = sweep.step
         self._got_through(step)
+        reservations = self.state.reservations
+        later = 0 if reservations is None else step.moves  # its cards were judged before these
         for number in cards:
-            sweep.used[number] = sweep.survivors[number].eta
-            self.sweeps.decide(sweep, number, "committed")
+            sweep.used[number] = eta = sweep.survivors[number].eta + later
+            self.sweeps.decide(sweep, number, "committed", eta=eta if later else None)
         sweep.committed += len(cards)
+        if step.left is None and reservations is not None and not reservations.open:
+            step.left = self.state.read_groups()  # from now on others may be reserved
         if step.memory is not KEEP:
             self._remember(sweep, step.memory)
         step.memory = KEEP

@@ -26,7 +26,7 @@ from headway.contracts import (
     UpdateDone,
     Usage,
 )
-from headway.gate import Gate, Reservations
+from headway.gate import Gate, Reservations, Standing
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget
 from headway.machine._calls import Call, PromoteCall, TrainCall
@@ -46,6 +46,9 @@ Seconds of measuring below which a candidate is never dear.
 
 Of calls that take microseconds, the threads' turns are measured and not the calls.
 """
+
+MANY_TRIES = 8
+"""Groups of one task in a row that are too old to be used before that is told."""
 
 Phase: TypeAlias = Literal["new", "running", "draining", "halting", "scoring", "finished"]
 
@@ -291,13 +294,26 @@ class State:
         measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
         return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
 
-    def batch_over(self, groups: Mapping[int, int]) -> None:
+    def read_groups(self) -> tuple[Standing, int]:
         """
-        A batch of groups was used; each is given with how many versions it was behind the head.
+        How the groups stand, and the most that were outstanding at once since this was asked for last.
         """
         assert self.reservations is not None
+        standing, peak = self.reservations.standing(self.head.version), self.tally.most_groups
+        self.tally.most_groups = standing.outstanding
+        return standing, peak
+
+    def batch_over(self, groups: Mapping[int, int], standing: Standing, peak: int) -> None:
+        """
+        A batch of groups was used.
+
+        Args:
+            groups: How many versions behind the head each was.
+            standing: How the groups stood once it had gone.
+            peak: The most that were outstanding at once until then.
+        """
         self.tally.rounds += 1
-        standing = self.reservations.standing(self.head.version)
+        tries = self.tally.tries
         notice = UpdateDone(
             now=self.now,
             update=self.tally.rounds,
@@ -310,10 +326,11 @@ class State:
             blocking=standing.blocking,
             dropped=dict(self.tally.lost_groups),
             waits=dict(self.tally.waits_begun),
-            peak=self.tally.most_groups,
+            peak=peak,
             blocking_age=standing.blocking_age,
+            most_tries=max(tries.values(), default=0),
+            most_tried=max(tries, key=tries.__getitem__, default=None),
         )
-        self.tally.most_groups = standing.outstanding
         self.out.append(Notify(notice))
         if self.tally.rounds == self.config.max_updates:
             self.stop("updates")
@@ -350,9 +367,28 @@ class State:
                 self.reservations.trained((number,))
             else:
                 self.reservations.drop(number)
+            if reason == "stale":
+                self.tried_in_vain(card.task)
+            elif self.tally.tries:
+                self.tally.tries.pop(card.task, None)
         self.digest.decide(decision, card.digest)
         self.out.append(Notify(CardDecided(now=self.now, decision=decision, eta=card.eta)))
         return card
+
+    def tried_in_vain(self, task: str) -> None:
+        """
+        A group of a task was too old to be used.
+
+        A task that never ends in time would be tried for ever, so that is told, again after twice as many.
+        """
+        tries = self.tally.tries
+        tries[task] = count = tries.get(task, 0) + 1
+        if count >= MANY_TRIES and count.bit_count() == 1:
+            text = (
+                f"{count} groups in a row were too old to be used, so nothing is learnt of this task;"
+                " give a higher max_staleness, or policy='wait'"
+            )
+            self.fault(Fault(where="gate", type="TriedInVain", message=text, task=task))
 
     def adopt(
         self,

@@ -403,6 +403,7 @@ class Sweeps:
         number: int,
         kind: Literal["committed", "discarded"],
         reason: str = "",
+        eta: int | None = None,
     ) -> None:
         """
         Decide a card that a sweep holds.
@@ -412,7 +413,7 @@ class Sweeps:
             sweep.reasons.add(reason)
         if sweep.begun is not None:
             sweep.begun.carried.discard(number)
-        self.state.decide(number, kind, reason)
+        self.state.decide(number, kind, reason, eta)
 
     def discard_rest(self, sweep: OpenSweep, reason: str) -> None:
         """
@@ -467,7 +468,7 @@ class Sweeps:
         if state.reservations is not None:
             state.reservations.returned()
             if sweep.is_used_up:
-                state.batch_over(sweep.used)
+                state.batch_over(sweep.used, *(sweep.step.left or state.read_groups()))
         if outcome not in _OVERTAKEN:
             self.barren = 0 if sweep.has_committed else self.barren + 1
         if state.backpressure.swept(committed=sweep.has_committed, stale=sweep.stale):

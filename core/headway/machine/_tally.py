@@ -163,6 +163,8 @@ class Tally:
     most_groups: int = 0
     """The most groups outstanding at once since the last update."""
     lost_groups: Counter[str] = attrs.field(factory=Counter[str])
+    tries: dict[str, int] = attrs.field(factory=dict[str, int])
+    """By task, how many groups in a row were too old to be used; only of tasks whose last one was."""
     reverifying: set[int] = attrs.field(factory=set[int])
     seconds: dict[str, float] = attrs.field(factory=lambda: dict.fromkeys(_KINDS, 0.0))
     """By kind of call.  A start is subtracted and an end added, so only ended calls make sense."""

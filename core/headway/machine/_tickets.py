@@ -344,7 +344,9 @@ class Tickets:
         reward = None if flight.outcome is None else flight.outcome.reward
         ticket, task, now = flight.ticket, flight.task, state.now
         number, which = ticket.number, (ticket.group, ticket.member, ticket.attempt)
-        state.out.append(Notify(TicketEnded(now, number, task, completion, reward, *which)))
+        took = flight.ended - flight.started
+        ended = TicketEnded(now, number, task, completion, reward, *which, took, ticket.base)
+        state.out.append(Notify(ended))
 
     def _learn(self, flight: Flight) -> None:
         state = self.state

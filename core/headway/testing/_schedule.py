@@ -257,7 +257,7 @@ def _draw_groups(rng: random.Random, rollouts: int) -> dict[str, Any]:
         "lost_groups": rng.choice(["stop", "drop", "drop"]),
         "member_attempts": rng.choice([1, 2, 3]),
         "policy": "wait" if rule == "wait" else rng.choice(["drop", "soft"]),
-        "alpha": staleness,
+        "alpha": staleness - updates + 1,
         "max_rollouts": 2 * rollouts,
         "max_steps": 1,
         "sync": False,

@@ -19,8 +19,8 @@ class TestFates(ObserverContract):
         return Fates
 
 
-def ended(group, reward, completion="ok"):
-    return TicketEnded(1.0, group, "train-0", completion, reward, group)
+def ended(group, reward, completion="ok", seconds=1.0):
+    return TicketEnded(1.0, group, "train-0", completion, reward, group, seconds=seconds)
 
 
 def decided(group, kind):
@@ -40,7 +40,7 @@ def test_before_anything_there_is_nothing_to_compare():
     """
     No mean of nothing.
     """
-    fates, nothing = Fates(), Fate(cards=0, fitness=None)
+    fates, nothing = Fates(), Fate(cards=0, fitness=None, seconds=None)
 
     assert (nothing, nothing, None, {}) == (fates.used, fates.dropped, fates.bias, fates.lost)
 
@@ -51,13 +51,14 @@ def test_means_are_of_what_was_used_and_of_what_was_dropped():
     neither.
     """
     fates = told(
-        *(ended(0, None, "failed"), ended(0, 1.0), ended(1, 3.0), ended(2, 8.0), ended(3, 99.0)),
+        *(ended(0, None, "failed", 9.0), ended(0, 1.0, seconds=2.0), ended(1, 3.0, seconds=5.0)),
+        *(ended(2, 8.0, seconds=7.0), ended(3, 99.0)),
         *(decided(0, "committed"), decided(1, "committed"), decided(2, "discarded")),
         decided(3, "settled"),
     )
 
-    assert Fate(cards=2, fitness=2.0) == fates.used
-    assert Fate(cards=1, fitness=8.0) == fates.dropped
+    assert Fate(cards=2, fitness=2.0, seconds=3.5) == fates.used
+    assert Fate(cards=1, fitness=8.0, seconds=7.0) == fates.dropped
     assert 6.0 == fates.bias
 
 
@@ -95,6 +96,7 @@ def test_in_a_run_all_that_was_used_and_dropped_is_compared():
 
     assert 8 * 40 == fates.used.cards
     assert 0 < result.stale_discarded == fates.dropped.cards
+    assert fates.dropped.seconds > 3 * fates.used.seconds > 0
 
 
 def test_without_dropping_there_is_nobody():

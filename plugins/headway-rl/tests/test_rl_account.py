@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 
+import attrs
 import pytest
 
 from headway_rl import (
@@ -180,7 +181,7 @@ def test_the_ledger_closes(seed):
                 open_groups[number] += tokens
             number += 1
         if rng.random() < 0.3:
-            account.generated(rng.randrange(200))  # an attempt that failed
+            account.generated(rng.randrange(200), number, failed=True)  # an attempt that failed
         if open_groups and rng.random() < 0.4:
             gone = rng.choice(sorted(open_groups))
             del open_groups[gone]
@@ -331,6 +332,36 @@ def test_ages_split_into_flight_and_queue():
 
     assert pytest.approx(1 / 3) == found["staleness/age_in_flight_share"]
     assert pytest.approx(2 / 3) == found["staleness/age_in_queue_share"]
+
+
+def test_ages_of_prefixes_and_those_that_were_computed_anew():
+    """
+    Over the segments whose prefix is of other weights; nothing is told where weights never changed.
+    """
+
+    def member(*parts):
+        made = [
+            Segment(version=v, actions=[0], logprobs=[-1.0], kv_version=cached)
+            for v, cached in parts
+        ]
+        return Trajectory(segments=made, reward=1.0)
+
+    group = TrajectoryGroup(
+        number=7,
+        task="t",
+        members=(member((1, None), (2, 1), (4, 1)), member((1, None), (3, None), (4, 3), (4, 3))),
+    )
+    found, plain = (
+        result(Account(), given=Batch.of([WeightedGroup(group=g, advantages=(1.0, -1.0))], 5, {}))
+        for g in (group, attrs.evolve(group, members=(member((1, None)),) * 2))
+    )
+
+    assert (1, 3, 6 / 4) == (
+        found["sampling/kv_refills"],
+        found["staleness/kv_age_max"],
+        found["staleness/kv_age_mean"],
+    )
+    assert not [name for name in plain if "kv_" in name]
 
 
 def test_all_maps_are_bounded():

@@ -45,6 +45,19 @@ class TestGroupTrainer(AggregatorContract):
         return small
 
 
+class TestSeveralUpdates(AggregatorContract):
+    interleavings = FEWER
+    scripted = 3
+
+    @pytest.fixture
+    def make(self):
+        return partial(GroupTrainer, batch_size=2, group_size=2, updates_per_step=2)
+
+    @pytest.fixture
+    def domain(self):
+        return small
+
+
 class TestInChunks(AggregatorContract):
     interleavings = FEWER
     scripted = 3

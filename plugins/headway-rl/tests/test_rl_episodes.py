@@ -8,13 +8,14 @@ import asyncio
 import random
 import threading
 
+import attrs
 import pytest
 from rl_worlds import AsyncEcho, Echo, numpy_trainer
 
 from headway.contracts import Artifact, HeadCommitted, Snapshot, Splits, Task, Ticket
 from headway.errors import ContractError, OptionError
 from headway_envs import Step
-from headway_rl import RL, AsyncRL, Sample, Trajectory
+from headway_rl import RL, AsyncRL, Network, NetworkPolicy, Published, Sample, Trajectory
 from headway_rl._asking import Ask, RequestLimit, run_async, run_plain
 from headway_rl._episodes import play
 from headway_rl._newest import Heads
@@ -339,6 +340,195 @@ def test_segments_take_the_newest_weights():
     assert [1, 1, 3, 3] == episode_that_commits("segment")
 
 
+class History:
+    """
+    Six turns, each of which shows all earlier ones; a version is committed in each.
+    """
+
+    def reset(self, task, rng):
+        self.seen = [0.0]
+        return list(self.seen)
+
+    def step(self, action):
+        self.seen.append(0.0)
+        version = len(self.seen)
+        snapshot = Snapshot(version, Artifact(head(version)))
+        self.commit(HeadCommitted(now=0.0, head=snapshot, cards=()))
+        return Step(list(self.seen), 0.0, version == 7, {})
+
+
+def head(version):
+    return {"weights": version, "fingerprint": str(version), "trainer": None, "update": version}
+
+
+class Engine:
+    """
+    Samples on a cache of what was seen: which version has computed each part of it.
+    """
+
+    def __init__(self, version, computed, cache=()):
+        self.version, self.computed, self.cache = version, computed, list(cache)
+
+    def sample(self, observation, rng):
+        missing = len(observation) - len(self.cache)
+        self.computed.append(missing)
+        self.cache += [self.version] * missing
+        oldest = min(self.cache)
+        return Sample(
+            actions=(1,),
+            logprobs=(0.0,),
+            version=self.version,
+            kv_version=oldest if oldest < self.version else None,
+        )
+
+    def continuing(self, earlier):
+        return Engine(self.version, self.computed, earlier.cache)
+
+
+class AwaitedEngine(Engine):
+    async def sample(self, observation, rng):
+        return super().sample(observation, rng)
+
+    def continuing(self, earlier):
+        return AwaitedEngine(self.version, self.computed, earlier.cache)
+
+
+class Deaf(Engine):
+    """
+    Keeps the cache of an episode, whatever it is told.
+    """
+
+    kept = ()
+
+    def sample(self, observation, rng):
+        self.cache = list(Deaf.kept)
+        found = super().sample(observation, rng)
+        Deaf.kept = self.cache
+        return found
+
+
+class Engines:
+    """
+    A trainer whose weights are their version.
+    """
+
+    def __init__(self, kind=Engine):
+        self.kind, self.computed = kind, []
+
+    def publish(self):
+        return Published(reference=1, fingerprint="1")
+
+    def state_dict(self):
+        return None
+
+    def policy(self, published, version):
+        return self.kind(version, self.computed)
+
+
+def episode_of_history(trainer, kind=RL, **options):
+    """
+    The trajectory of an episode in which versions 2, 3, ... 7 are committed, one a turn.
+    """
+    domain = rl(kind, History, sampling_policy="segment", **options)
+    domain.trainer = trainer
+    History.commit = staticmethod(domain.heads)
+    more = {"rng": random.Random(1), "ticket": ticket(base=1)}
+    outcome = domain.rollout(head(1), Task(id="a"), **more)
+    outcome = asyncio.run(outcome) if kind is AsyncRL else outcome
+    return Trajectory.from_json(outcome.output)
+
+
+CACHES = [
+    ({}, [1, 2, 3, 4, 5, 6], [None, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1]),
+    ({"max_kv_age": 1, "kv_policy": "hold"}, [1, 2, 2, 2, 2, 2], [None, 1, 1, 1, 1, 1], [1] * 6),
+    ({"max_kv_age": 0, "kv_policy": "hold"}, [1] * 6, [None] * 6, [1] * 6),
+    (
+        {"max_kv_age": 1, "kv_policy": "refill"},
+        [1, 2, 3, 4, 5, 6],
+        [None, 1, None, 3, None, 5],
+        [1, 1, 3, 1, 5, 1],
+    ),
+    ({"max_kv_age": 0, "kv_policy": "refill"}, [*range(1, 7)], [None] * 6, [*range(1, 7)]),
+    ({"max_kv_age": 9, "kv_policy": "refill"}, [*range(1, 7)], [None, 1, 1, 1, 1, 1], [1] * 6),
+]
+
+
+@pytest.mark.parametrize("kind", [Engine, AwaitedEngine])
+@pytest.mark.parametrize(("options", "versions", "prefixes", "computed"), CACHES)
+def test_no_prefix_is_older_than_it_may_be(options, versions, prefixes, computed, kind):
+    """
+    ``hold`` keeps the weights and the cache, ``refill`` has the newest compute it anew; without a bound
+    the cache is kept whatever its age.
+    """
+    trainer = Engines(kind)
+    found = episode_of_history(trainer, AsyncRL if kind is AwaitedEngine else RL, **options)
+
+    assert versions == [part.version for part in found.segments]
+    assert prefixes == [part.kv_version for part in found.segments]
+    assert computed == trainer.computed
+    assert sum(more > 1 for more in computed) == found.refills
+
+
+@pytest.mark.parametrize(("options", "versions", "prefixes", "computed"), CACHES)
+def test_the_numpy_trainer_s_policies_say_the_same(options, versions, prefixes, computed):
+    """
+    Though a network that looks at one observation has nothing to cache.
+    """
+    network = Network(features=1, hidden=2, actions=2)
+
+    class Networks(Engines):
+        def policy(self, published, version):
+            return NetworkPolicy(network=network, theta=network.initial(0), version=version)
+
+    class Last(History):
+        def reset(self, task, rng):
+            return super().reset(task, rng)[-1:]
+
+        def step(self, action):
+            step = super().step(action)
+            return Step(step.observation[-1:], *step[1:])
+
+    domain = rl(environment=Last, sampling_policy="segment", **options)
+    domain.trainer = Networks()
+    History.commit = staticmethod(domain.heads)
+    outcome = domain.rollout(head(1), Task(id="a"), rng=random.Random(1), ticket=ticket(base=1))
+    found = Trajectory.from_json(outcome.output)
+
+    assert versions == [part.version for part in found.segments]
+    assert prefixes == [part.kv_version for part in found.segments]
+    assert sum(more > 1 for more in computed) == found.refills
+
+
+def test_a_policy_that_keeps_too_old_a_prefix_is_named():
+    """
+    It was to compute its own.
+    """
+    Deaf.kept = ()
+    with pytest.raises(
+        ContractError, match="version 3 on a prefix of version 1, above max_kv_age=1"
+    ):
+        episode_of_history(Engines(Deaf), max_kv_age=1, kv_policy="refill")
+
+
+def test_a_trainer_whose_policies_keep_no_prefix_is_refused():
+    """
+    Before anything runs: nobody could keep the bound, or break it.
+    """
+
+    class Plain:
+        def sample(self, observation, rng):
+            raise NotImplementedError
+
+    class Uncached(Engines):
+        def policy(self, published, version):
+            return Plain()
+
+    domain = rl(sampling_policy="segment", max_kv_age=1, kv_policy="refill")
+    domain = attrs.evolve(domain, trainer=Uncached())
+    with pytest.raises(OptionError, match=r"max_kv_age=1: Plain keeps no prefix; .*continuing"):
+        domain.initial()
+
+
 def test_heads_begin_at_what_an_episode_begins_on():
     """
     Where no newer one is known.
@@ -358,6 +548,8 @@ def test_heads_begin_at_what_an_episode_begins_on():
         ({"max_turns": 0}, "max_turns=0"),
         ({"max_sample_requests": 0}, "max_sample_requests=0"),
         ({"sampling_policy": "turn"}, "sampling_policy='turn'"),
+        ({"max_kv_age": 1}, "max_kv_age=1"),
+        ({"max_kv_age": 1, "kv_policy": "hold"}, "sampling_policy='segment'"),
     ],
 )
 def test_a_domain_out_of_its_range_is_refused(given, told):

@@ -115,6 +115,24 @@ def test_the_ledger_closes_where_groups_are_given_up(completion, driver):
     assert last["ledger/failed_tokens"] > 0
 
 
+@pytest.mark.parametrize("driver", ["simulated", "threads", "asyncio"])
+def test_what_failed_attempts_came_to_is_among_what_failed(driver):
+    """
+    Three tokens each, which somebody has paid for, though the attempt has raised.
+    """
+    steps, _, _ = watched(driver, 8, completion=GroupCompletion(retries=99))
+    last = steps[-1].metrics
+
+    insist_it_closes(steps)
+    assert last["retries/failed"] > 10
+    assert last["retries/failed"] == last["retries/failed/tokens_to_4"]
+    assert last["ledger/failed_tokens"] == 4 * last["retries/failed"]
+    assert (
+        last["ledger/generated_tokens"]
+        >= last["ledger/trained_tokens"] + last["ledger/failed_tokens"]
+    )
+
+
 @pytest.mark.parametrize("policy", ["drop", "mask"])
 def test_the_ledger_closes_where_groups_get_too_old(policy):
     """

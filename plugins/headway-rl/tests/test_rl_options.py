@@ -66,6 +66,23 @@ def test_worked_example_12_the_window_bound():
 
 
 @pytest.mark.parametrize(
+    ("bound", "updates", "capacity", "mean_age"), [(1, 2, 8, 0.5), (3, 2, 16, 2.5), (2, 3, 8, 1.0)]
+)
+@pytest.mark.filterwarnings("ignore")
+def test_worked_example_9_several_updates_a_step(bound, updates, capacity, mean_age):
+    """
+    The version moves by so many a step: S=1 and u=2 leave the groups of the step's own version.
+    """
+    given = Options(max_staleness=bound, updates_per_step=updates)
+
+    assert (capacity, mean_age, bound) == (
+        given.capacity,
+        given.implied_mean_age,
+        given.highest_age,
+    )
+
+
+@pytest.mark.parametrize(
     ("groups", "factor", "capacity"), [(9, 1.1, 10), (10, 1.1, 11), (3, 1.4, 5), (7, 2.0, 14)]
 )
 def test_a_factor_is_rounded_up_once(groups, factor, capacity):
@@ -94,6 +111,11 @@ REFUSED = [
     ({"max_staleness": 1.5}, "max_staleness=1.5", "whole number"),
     ({"max_staleness": True}, "max_staleness=True", "whole number"),
     ({"groups_per_step": 0}, "groups_per_step=0", "at least 1"),
+    # Several updates a step.
+    ({"updates_per_step": 0}, "updates_per_step=0", "at least 1"),
+    ({"updates_per_step": 9, "max_staleness": 9}, "updates_per_step=9", "groups_per_step is 8"),
+    ({"updates_per_step": 3, "max_staleness": 1}, "max_staleness=1", "give at least 2"),
+    ({"updates_per_step": 2, "max_staleness": 0}, "max_staleness=0", "give at least 1"),
     ({"group_size": 0}, "group_size=0", "at least 1"),
     ({"stale_policy": "weit"}, "stale_policy='weit'", "Did you mean 'wait'?"),
     ({"batch_order": "oldest"}, "batch_order='oldest'", "completion, admission"),

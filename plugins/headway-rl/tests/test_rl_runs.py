@@ -157,6 +157,69 @@ def test_every_way_to_choose_runs_and_learns(options):
     assert result.final_reward > result.baseline_reward + 0.2
 
 
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_worked_example_9_two_updates_a_step(driver):
+    """
+    With S=1 only groups that were admitted at the version at which the step begins are used: those of
+    its first update are of age 0, those of its second of age 1.
+    """
+    slow = numpy_trainer(optimizer=Adam(learning_rate=1e-5))  # each part has a weight
+    trainer = async_trainer(trainer=slow, updates_per_step=2, max_staleness=1)
+    result, steps = trained(trainer, 8, driver)
+
+    assert 16 == result.version == result.state["update"]
+    assert [[0, 0, 1, 1]] * 8 == [[age for _, age in sorted(s.groups.items())] for s in steps]
+    for step in steps:
+        assert 2 == step.metrics["train/updated"]
+        assert 1 == step.metrics["staleness/span_age_max"]
+        assert 0.5 == step.metrics["staleness/span_age_mean"]
+        assert (4, 64) == (step.metrics["train/groups"], step.metrics["train/tokens"])
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize("policy", ["wait", "drop", "mask"])
+def test_several_updates_keep_the_bound(policy):
+    """
+    Whatever keeps it, it is that of the update which uses a group.
+    """
+    told = {} if policy == "wait" else LOSES
+    trainer = async_trainer(updates_per_step=2, max_staleness=3, stale_policy=policy, **told)
+    result, steps = trained(trainer, 30)
+    last = steps[-1].metrics
+    old = sum(16 for age in ages(steps) if age > 3)
+
+    assert 30 < result.version <= 60
+    assert "updates" == result.stop_reason
+    assert (old > 0) == (last["ledger/masked_tokens"] > 0) == (policy == "mask")
+    assert last["ledger/masked_tokens"] <= old  # of such a group some members may have begun later
+    assert ("drops/stale" in last) == (policy == "drop")
+    assert result.final_reward > result.baseline_reward + 0.2
+
+
+@pytest.mark.filterwarnings("ignore:admit_ahead")
+@pytest.mark.parametrize(("name", "times"), [("forward_backward", 1), ("optim_step", 2)])
+def test_a_batch_that_is_given_up_between_its_updates(name, times):
+    """
+    What its first update used is used, the rest comes again or is counted as too old, and the ledger
+    closes.
+    """
+    options = {"updates_per_step": 2, "max_staleness": 3, "stale_policy": "wait"}
+    trainer = FailsOnce(name, times)
+    trainer._skip = 1
+    result, steps = trained(async_trainer(trainer=trainer, **options), 12)
+    last = steps[-1].metrics
+
+    assert "updates" == result.stop_reason
+    assert any(failure.fault.where == "train" for failure in result.failures)
+    assert max(ages(steps)) <= 3
+    assert last["staleness/span_age_max"] <= 3
+    assert last["ledger/held_groups"] == last["staleness/reserved_groups"] == 0
+    assert last["ledger/generated_groups"] == last["ledger/trained_groups"] + last.get(
+        "ledger/stale_groups", 0
+    )
+
+
 def test_masks_bound_what_trains():
     """
     Old groups are used, and their old segments have no weight.
@@ -183,6 +246,76 @@ def test_drops_bound_what_trains_and_lose_the_rest():
     assert max(ages(steps)) <= 1
     assert ledger["ledger/stale_tokens"] > 0
     assert ledger["ledger/stale_tokens"] == 16 * ledger["drops/stale"]
+
+
+class Lags(NumpyTrainer):
+    """
+    Its policies are those of so many versions ago, as those of an engine that is slow to load weights.
+    """
+
+    lag = 1
+
+    def policy(self, published, version):
+        self.seen = {**getattr(self, "seen", {}), version: published}
+        behind = max(0, version - self.lag)
+        return super().policy(self.seen.get(behind, published), behind)
+
+
+def lagging(lag, **more):
+    trainer = Lags(network=NETWORK, optimizer=Adam(learning_rate=0.05))
+    trainer.lag = lag
+    return async_trainer(trainer=trainer, **more)
+
+
+DROPS = {"stale_policy": "drop", **LOSES}
+
+
+def test_what_an_engine_that_lags_gave_is_as_old_as_it_is():
+    """
+    Not as what it was to sample with; so ``drop`` drops more, and still keeps the bound.
+    """
+    result, steps = trained(lagging(1, max_staleness=2, **DROPS), 30)
+    _, prompt = trained(lagging(0, max_staleness=2, **DROPS), 30)
+    last = steps[-1].metrics
+
+    assert "updates" == result.stop_reason
+    assert 2 == max(step.metrics["staleness/span_age_max"] for step in steps)
+    assert {0, 1} >= {step.metrics["staleness/publish_lag"] for step in steps}
+    assert 1 == steps[5].metrics["staleness/publish_lag"]
+    assert last["drops/stale"] > prompt[-1].metrics["drops/stale"] > 0
+    assert last["drops/stale"] == last["ledger/stale_groups"]
+    assert 0 == max(step.metrics["staleness/publish_lag"] for step in prompt)
+
+
+@pytest.mark.parametrize(
+    ("policy", "bound", "lag", "told_to"),
+    [("drop", 1, 2, "give at least 2"), ("wait", 2, 1, "give stale_policy='drop' or 'mask'")],
+)
+def test_a_bound_that_can_not_bear_the_publish_lag_ends_the_run(policy, bound, lag, told_to):
+    """
+    With the bound, the lag that was measured and what to do; nothing that is too old has trained.
+    ``wait`` bears none, since the gate counts on the version that a member begins on.
+    """
+    told = DROPS if policy == "drop" else {}
+    result, steps = trained(lagging(lag, max_staleness=bound, **told), 40)
+
+    assert "error" == result.stop_reason
+    assert f"max_staleness={bound}" in result.error.message
+    assert f"up to {lag} versions behind" in result.error.message
+    assert told_to in result.error.message
+    assert max(step.metrics.get("staleness/span_age_max", 0) for step in steps) <= bound
+
+
+def test_a_task_that_is_never_in_time_has_a_name():
+    """
+    And how often it was begun in vain.
+    """
+    _, steps = trained(async_trainer(max_staleness=1, **DROPS), 60)
+    found = [(step.metrics["staleness/most_tries"], step.most_tried) for step in steps]
+
+    assert {0, 1} <= {count for count, _ in found}
+    assert all((count > 0) == (name is not None) for count, name in found)
+    assert {name for _, name in found} - {None} <= {f"row-{n}" for n in range(16)}
 
 
 def test_a_long_one_makes_the_trainer_wait():
@@ -362,6 +495,9 @@ class FailsOnce:
 
         def called(*arguments, **more):
             if self._armed and name == self._name and self._left:
+                if self._skip:
+                    self._skip -= 1
+                    return method(*arguments, **more)
                 self._left -= 1
                 message = f"{name} failed"
                 raise RuntimeError(message)
@@ -370,6 +506,7 @@ class FailsOnce:
         return called
 
     _armed = False
+    _skip = 0
 
     def forward_backward(self, groups, reset):
         self._armed = True  # the first weights are published before any training
@@ -484,14 +621,16 @@ class Interrupts:
         ("optim_step", 2, 2),
         ("publish", 4, 2),
         ("policy", 40, 2),
+        ("optim_step", 4, 3),
     ],
 )
+@pytest.mark.filterwarnings("ignore:admit_ahead")
 def test_a_run_that_was_interrupted_goes_on(tmp_path, name, count, bound):
     """
     In the midst of a chunk, an update, a publication or an episode, and taken up with a fresh trainer:
     the weights and the groups are those of the run in one go, none twice, none lost.
     """
-    options = {"max_staleness": bound}
+    options = {"max_staleness": bound, "updates_per_step": 1 + (bound == 3)}
     whole, steps = trained(async_trainer(**options), 6)
     first, before = trained(
         async_trainer(trainer=Interrupts(name, count), **options), 6, run_dir=tmp_path / "run"

@@ -7,14 +7,23 @@ from __future__ import annotations
 import random
 import sys
 
+import attrs
 import pytest
 from rl_worlds import Echo, async_trainer, card
 
+from headway import run
+from headway.durations import parse_law
 from headway.errors import UsageError
 from headway_envs import Slow
 from headway_rl import Groupwise, Schedule, Timeline, group_of, weigh
 from headway_rl._recorder import Bar, Recorder
 from headway_rl._timeline import Wait, lanes
+
+LAWS = {"rollout": parse_law("lognormal:1,1"), "train": parse_law("constant:0.5")}
+
+
+def weighed(*numbers):
+    return weigh([group_of(card(number, [1.0, 0.0])) for number in numbers], Groupwise())
 
 
 def bar(began, ended, **more):
@@ -77,6 +86,45 @@ def test_a_run_draws_itself(tmp_path):
     assert "trajectories" in (tmp_path / "run.svg").read_text()
 
 
+def drawn(**options):
+    slots = Schedule(concurrency=32)
+    trainer = async_trainer(schedule=slots, forward_backward_batch=None)
+    call, watcher = trainer._call(
+        lambda step: None,
+        {"updates": 20, "driver": "simulated", "durations": LAWS, "validate": True, **options},
+    )
+    return run(**call), watcher.timeline()
+
+
+def test_a_simulated_run_has_a_timeline_of_virtual_seconds():
+    """
+    Each episode is as long as its ticket was, at most as many are at once as there are slots, an update
+    takes as long as training does, and each wait ends where one begins.
+    """
+    result, timeline = drawn()
+    episodes, updates = timeline.sampling(), timeline.training()
+
+    assert 20 * 16 == len(episodes) == result.completions["ok"]
+    assert [0.5] * 20 == [pytest.approx(bar.ended - bar.began) for bar in updates]
+    assert max(lane for lane, _ in episodes) < 32
+    assert {bar.group for _, bar in episodes} == set(range(80))
+    assert {4} == {bar.tokens for _, bar in episodes}
+    assert timeline.waits
+    for wait in timeline.waits:
+        assert wait.began + wait.seconds in {bar.began for bar in updates}
+    seconds = sum(bar.ended - bar.began for _, bar in episodes)
+    assert seconds == pytest.approx(result.slot_seconds["rollout"])
+
+
+def test_a_simulated_timeline_is_the_same_twice():
+    """
+    As all of such a run.
+    """
+    first, second = (attrs.asdict(drawn()[1]) for _ in range(2))
+
+    assert first == second
+
+
 def test_without_matplotlib_the_remedy_is_named(tmp_path, monkeypatch):
     """
     After the run, whose result is not lost by it.
@@ -92,28 +140,33 @@ def test_a_recorder_forgets_what_was_trained_in_vain():
     Groups of a batch that was given up come again in another one.
     """
     recorder = Recorder()
-    for groups in ([0, 1], [0, 2], [5]):
-        recorder._batches[frozenset(groups)] = str(groups)
+    payload, answer = (
+        {"do": "update", "version": 0, "chunks": []},
+        {"metrics": {}, "rebuilt": False},
+    )
+    for numbers in ([0, 1], [0, 2], [3], [5]):
+        recorder.trained(weighed(*numbers), payload, answer)
 
-    assert "[0, 2]" == recorder.batch(frozenset([0, 2]))
-    assert [frozenset([5])] == list(recorder._batches)
-    assert recorder.batch(frozenset([7])) is None
+    assert [(0, 2), (3,)] == [batch.groups for batch in recorder.batches({0, 1, 2, 3, 4})]
+    assert [(5,)] == [batch.groups for batch in recorder.batches({5})]
+    assert [] == recorder.batches({0, 2, 5})
 
 
 def test_a_recorder_that_nobody_asks_keeps_little(monkeypatch):
     """
     As in a run that was begun by name, whose metrics nobody wants.
     """
-    monkeypatch.setattr("headway_rl._recorder._MOST", 10)
+    monkeypatch.setattr("headway_rl._recorder.MOST_BARS", 10)
     recorder = Recorder()
     for number in range(100):
-        recorder.end(recorder.begin("sampling"), tokens=1)
+        recorder.end(recorder.begin("sampling", ticket=number))
         payload = {"do": "update", "version": 0, "chunks": []}
         recorder.trained(
-            weigh([group_of(card(number, [1.0, 0.0]))], Groupwise()),
+            weighed(number),
             payload,
             {"metrics": {}, "rebuilt": False},
         )
 
     assert 10 == len(recorder.bars) == len(recorder.take())
     assert 64 == len(recorder._batches)
+    assert 10 == len(recorder._tickets)

@@ -86,7 +86,9 @@ def played(domain, aggregator, arrivals, state, version=0, before=None):
             canonical_json(answer)
             answers.append(answer)
         else:
-            answer = None
+            version += request.candidate.value != state
+            state = request.candidate.value
+            answer = Snapshot(version, request.candidate)
 
 
 def kinds(asked):
@@ -196,6 +198,55 @@ def test_batch_centred_advantages_wait_for_the_whole_batch():
     assert not aggregator.gathers
     assert ["update", "Commit"] == kinds(asked)
     assert [[0, 1]] == new["weights"]
+
+
+def test_several_updates_have_a_part_of_the_batch_each():
+    """
+    The oldest groups first, each with the factor of its own part and at the version that it moves; the
+    baseline of a batch is that of all of it.
+    """
+    trainer = Scribe()
+    domain = domain_of(trainer)
+    cards = [card(n, [1.0, 0.0] if n < 3 else [0.0, 0.0]) for n in range(5)]
+    aggregator = GroupTrainer(
+        batch_size=5, group_size=2, updates_per_step=3, mask_beyond=9, advantages=Batchwise()
+    )
+    asked, _, new = played(domain, aggregator, [cards], domain.initial(), version=4)
+    trained = [request for request in asked if isinstance(request, Train)]
+
+    assert ["update", "Commit"] * 3 == kinds(asked)
+    assert [(0,), (1, 2), (3, 4)] == [request.cards for request in trained]
+    assert [(0,), (1, 2), (3, 4)] == [r.cards for r in asked if not isinstance(r, Train)]
+    assert [(4, -5), (5, -4), (6, -3)] == [
+        (request.payload["version"], request.payload["oldest"]) for request in trained
+    ]
+    assert [1 / 2, 1 / 4, 1 / 4] == [request.payload["factor"] for request in trained]
+    assert [[0.7, -0.3]] == [pytest.approx(row) for row in trained[0].payload["rows"]]
+    assert [[0], [1, 2], [3, 4]] == new["weights"]
+
+
+def test_a_part_without_weight_moves_nothing():
+    """
+    As a batch without any: the others are of the versions that there are.
+    """
+    domain = domain_of(Scribe())
+    cards = [card(0, [0.5, 0.5]), card(1, [1.0, 0.0])]
+    aggregator = GroupTrainer(batch_size=2, group_size=2, updates_per_step=2)
+    asked, _, new = played(domain, aggregator, [cards], domain.initial())
+
+    assert [0, 0] == [r.payload["version"] for r in asked if isinstance(r, Train)]
+    assert (1, [[1]]) == (new["update"], new["weights"])
+
+
+def test_a_batch_with_fewer_groups_than_updates_makes_fewer():
+    """
+    The last one of a run may.
+    """
+    domain = domain_of(Scribe())
+    aggregator = GroupTrainer(batch_size=3, group_size=2, updates_per_step=3)
+    asked, _, _ = played(domain, aggregator, [cards_of(0, 1)], domain.initial())
+
+    assert [(0,), (1,)] == [r.cards for r in asked if isinstance(r, Train)]
 
 
 def test_masks_go_by_the_head_s_version():
@@ -442,6 +493,9 @@ def test_an_async_trainer_has_one_loop():
         ({"batch_size": 0}, "batch_size=0"),
         ({"group_size": 0}, "group_size=0"),
         ({"mask_beyond": -1}, "mask_beyond=-1"),
+        ({"updates_per_step": 0}, "updates_per_step=0"),
+        ({"updates_per_step": 3, "batch_size": 2}, "updates_per_step=3"),
+        ({"updates_per_step": 2, **CHUNKED}, "forward_backward_batch=ForwardBackwardBatch"),
     ],
 )
 def test_an_optimizer_out_of_its_range_is_refused(given, told):

@@ -3,7 +3,7 @@ Who is dropped: an observer that compares the pairs that were discarded with tho
 
 It belongs beside any run whose schedule discards, since what is slow to evaluate is discarded more often than
 what is quick, and where the two differ in fitness, the optimizer learns from a sample that is not the one it
-asked for.  It sees the run's notices and nothing else, and keeps the rewards of open groups alone.
+asked for.  It sees the run's notices and nothing else, and keeps what open groups gave alone.
 """
 
 from __future__ import annotations
@@ -25,23 +25,30 @@ class Fate:
     Args:
         cards: How many there are.
         fitness: Their mean fitness; None of none.
+        seconds: How long they took on average; None of none.
     """
 
     cards: int
     fitness: float | None
+    seconds: float | None
 
 
 @attrs.define(eq=False)
 class _Sum:
     cards: int = 0
     fitness: float = 0.0
+    seconds: float = 0.0
 
-    def add(self, fitness: float) -> None:
+    def add(self, fitness: float, seconds: float) -> None:
         self.cards += 1
         self.fitness += fitness
+        self.seconds += seconds
 
     def told(self) -> Fate:
-        return Fate(cards=self.cards, fitness=self.fitness / self.cards if self.cards else None)
+        if not self.cards:
+            return Fate(cards=0, fitness=None, seconds=None)
+        fitness, seconds = self.fitness / self.cards, self.seconds / self.cards
+        return Fate(cards=self.cards, fitness=fitness, seconds=seconds)
 
 
 class Fates:
@@ -61,7 +68,7 @@ class Fates:
     """
 
     def __init__(self) -> None:
-        self._rewards = dict[int, float]()
+        self._open = dict[int, tuple[float, float]]()
         self._used, self._dropped = _Sum(), _Sum()
         self._lost = Counter[str]()
 
@@ -70,16 +77,16 @@ class Fates:
         Take note of a notice.
         """
         match notice:
-            case TicketEnded(completion="ok", group=group, reward=reward):
+            case TicketEnded(completion="ok", group=group, reward=reward, seconds=seconds):
                 if group >= 0 and reward is not None:
-                    self._rewards[group] = reward
+                    self._open[group] = (reward, seconds)
             case CardDecided(decision=decision):
-                fitness = self._rewards.pop(decision.card, None)
+                seen = self._open.pop(decision.card, None)
                 into = {"committed": self._used, "discarded": self._dropped}.get(decision.kind)
-                if fitness is not None and into is not None:
-                    into.add(fitness)
+                if seen is not None and into is not None:
+                    into.add(*seen)
             case GroupDropped(group=group, reason=reason):
-                self._rewards.pop(group, None)
+                self._open.pop(group, None)
                 self._lost[reason] += 1
             case _:
                 pass

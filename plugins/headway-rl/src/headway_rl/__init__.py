@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from headway_rl._schedule import Schedule
     from headway_rl._steps import StepDone
     from headway_rl._timeline import Timeline, Wait
-    from headway_rl._trainer import Policy, Published, Sample, Trainer
+    from headway_rl._trainer import CachingPolicy, Policy, Published, Sample, Trainer
     from headway_rl._trajectories import Segment, Trajectory, TrajectoryGroup
     from headway_rl._weights import DirectoryStore, InlineStore, MemoryStore, WeightStore
 
@@ -45,6 +45,7 @@ __all__ = [
     "Bar",
     "Batch",
     "Batchwise",
+    "CachingPolicy",
     "Chunk",
     "Chunker",
     "DirectoryStore",
@@ -110,7 +111,7 @@ _WHERE = {
     "_schedule": ("Schedule",),
     "_steps": ("StepDone",),
     "_timeline": ("Timeline", "Wait"),
-    "_trainer": ("Policy", "Published", "Sample", "Trainer"),
+    "_trainer": ("CachingPolicy", "Policy", "Published", "Sample", "Trainer"),
     "_trajectories": ("Segment", "Trajectory", "TrajectoryGroup"),
     "_weights": ("DirectoryStore", "InlineStore", "MemoryStore", "WeightStore"),
 }

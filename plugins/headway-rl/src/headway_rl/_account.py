@@ -103,6 +103,7 @@ class Standing:
         wait_counts: How often each of them has begun; empty where nobody counts.
         blocking: The group that the next step waits for; None when there is none in particular.
         blocking_age: How many updates old that group is.
+        most_tries: Of all tasks, the most groups in a row that were too old to be used.
     """
 
     outstanding: int
@@ -112,6 +113,7 @@ class Standing:
     wait_counts: Mapping[str, int] = attrs.field(factory=dict[str, int])
     blocking: int | None = None
     blocking_age: int | None = None
+    most_tries: int = 0
 
 
 @attrs.define(eq=False)
@@ -134,6 +136,7 @@ class Account:
     _tokens: Counter[str] = attrs.field(factory=Counter[str], init=False)
     _groups: Counter[str] = attrs.field(factory=Counter[str], init=False)
     _held: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
+    _lag: int = attrs.field(default=0, init=False)
     _version: int = attrs.field(default=0, init=False)
     _completed: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
     _aged: tuple[int, int] = attrs.field(default=(0, 0), init=False)
@@ -173,17 +176,18 @@ class Account:
         """
         self._trainer.to(now, "busy" if busy else "idle")
 
-    def generated(self, tokens: int, group: int | None = None) -> None:
+    def generated(self, tokens: int, group: int, *, failed: bool = False) -> None:
         """
-        A trajectory of a group was finished; without a group it has failed and is held by nobody.
+        A trajectory of a group was finished, or came to so many tokens before it failed and is held by
+        nobody.
 
         What comes of a group that was dropped meanwhile goes where that has gone; of one that was trained
         without it, among what failed.
         """
         self._fresh += tokens
         self._tokens["generated"] += tokens
-        if group is None or group in self._gone:
-            self._tokens["failed" if group is None else self._gone[group]] += tokens
+        if failed or group in self._gone:
+            self._tokens[self._gone.get(group, "failed")] += tokens
             return
         if group not in self._held:
             self._groups["generated"] += 1
@@ -195,6 +199,13 @@ class Account:
         The head is a version now.
         """
         self._version = version
+
+    def lagged(self, versions: int) -> None:
+        """
+        An episode was first sampled with weights so many versions behind those that it began on; the most
+        of an interval are told.
+        """
+        self._lag = max(self._lag, versions)
 
     def reserved(self, outstanding: int) -> None:
         """
@@ -240,7 +251,8 @@ class Account:
             self._tokens["generated"] += max(0, tokens - held)
             self._tokens["failed"] += max(0, held - tokens)
             self._groups["trained"] += 1
-        self._aged = self._ages_of_groups(batch)
+        flight, queue = self._ages_of_groups(batch)
+        self._aged = (self._aged[0] + flight, self._aged[1] + queue)
         masked = sum(span.tokens for span in batch.spans if span.masked)
         self._tokens["masked"] += masked
         self._tokens["trained"] += sum(told) - masked
@@ -291,6 +303,7 @@ class Account:
             "sampling/generated_tokens_per_second": self._fresh / interval if interval else 0.0,
             **_of_batch(batch),
             **_ages(batch),
+            **_caches(batch),
             **self._shares(),
             **self._of_standing(standing),
             **self._sides(now),
@@ -298,7 +311,7 @@ class Account:
             **{name: float(count) for name, count in sorted(self._counts.items())},
         }
         self._resulted = self._entered = now
-        self._fresh, self._peak = 0, standing.outstanding
+        self._fresh, self._peak, self._aged, self._lag = 0, standing.outstanding, (0, 0), 0
         self._waits, self._wait_counts = standing.waits, standing.wait_counts
         return metrics
 
@@ -314,6 +327,8 @@ class Account:
             "staleness/reserved_groups_peak": float(self._peak),
             "staleness/ready_groups": float(standing.ready),
             "staleness/slack": float(standing.slack),
+            "staleness/most_tries": float(standing.most_tries),
+            "staleness/publish_lag": float(self._lag),
         }
         if standing.wait_counts:
             found["staleness/wait_count"] = float(counts["bound"])
@@ -377,6 +392,20 @@ def _of_batch(batch: Batch) -> dict[str, float]:
         square = math.fsum((reward - mean) ** 2 for reward in batch.rewards)
         found["reward/mean"] = mean
         found["reward/std"] = math.sqrt(square / len(batch.rewards))
+    return found
+
+
+def _caches(batch: Batch) -> dict[str, float]:
+    """
+    The ages of prefixes, and how many were computed anew; nothing where weights never changed.
+    """
+    ages = batch.kv_ages
+    found: dict[str, float] = {}
+    if ages:
+        found["staleness/kv_age_mean"] = math.fsum(ages) / len(ages)
+        found["staleness/kv_age_max"] = float(max(ages))
+    if ages or batch.refills:
+        found["sampling/kv_refills"] = float(batch.refills)
     return found
 
 

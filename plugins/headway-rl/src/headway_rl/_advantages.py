@@ -285,7 +285,15 @@ def weigh(
         advantages: The rule.
         oldest: The oldest version whose segments have weight; None masks none.
     """
-    rows = advantages.of(groups)
+    return weighted_with(groups, advantages.of(groups), oldest)
+
+
+def weighted_with(
+    groups: Sequence[TrajectoryGroup], rows: Rows, oldest: int | None
+) -> tuple[WeightedGroup, ...]:
+    """
+    Groups with advantages that are known; see ``weigh``.
+    """
     return tuple(
         WeightedGroup(group=group, advantages=row, oldest=oldest)
         for group, row in zip(groups, rows, strict=True)

@@ -8,7 +8,8 @@ not seen exactly those - the process is another one since - makes the gradient a
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import attrs
@@ -17,6 +18,7 @@ from headway.contracts import (
     Artifact,
     Card,
     Commit,
+    Consume,
     Gather,
     Json,
     Request,
@@ -24,8 +26,9 @@ from headway.contracts import (
     StepContext,
     Train,
 )
-from headway_rl._advantages import Advantages, Groupwise, WeightedGroup, weigh
-from headway_rl._checks import check_count
+from headway.errors import OptionError
+from headway_rl._advantages import Advantages, Groupwise, Rows, weigh, weighted_with
+from headway_rl._checks import check_count, check_flag, check_parts
 from headway_rl._chunks import Chunk, Chunker, ForwardBackwardBatch
 from headway_rl._options import Options
 from headway_rl._trajectories import Trajectory, TrajectoryGroup
@@ -46,6 +49,29 @@ def group_of(card: Card, *, outline: bool = False) -> TrajectoryGroup:
     return TrajectoryGroup(number=card.number, task=card.task, members=members)
 
 
+def publish_lag(card: Card, group: TrajectoryGroup) -> int:
+    """
+    How many versions the weights that a group's members were first sampled with were behind those that
+    they began on, at the most.
+
+    Args:
+        card: The group's card.
+        group: Its trajectories, as ``group_of`` gives them.
+    """
+    pairs = zip(card.members, group.members, strict=True)
+    lags = (member.base - got.version for member, got in pairs if got.version is not None)
+    return max(lags, default=0)
+
+
+def _too_small(lag: int, drops: bool) -> str:
+    other = f"at least {lag}" if drops else "stale_policy='drop' or 'mask'"
+    return (
+        f"Policies sample up to {lag} versions behind what was published when an episode began (the"
+        " publish lag); have publish return only once policies sample with the new weights, or give"
+        f" {other}."
+    )
+
+
 @attrs.define(eq=False, kw_only=True)
 class GroupTrainer:
     """
@@ -54,6 +80,8 @@ class GroupTrainer:
     A step weighs each group by ``advantages`` and asks the domain to train: ``chunk`` requests on groups
     that are complete early, then one ``update`` that names the whole batch.  What the update answers is
     committed; a batch without any weight commits nothing new, and its groups are used all the same.
+    With several ``updates_per_step`` the batch is dealt into as many parts, the oldest groups first, and
+    each part is an update and a commit of its own.
 
     It has no memory: the versions of the head and the trainer's state, to which the head refers, are all.
 
@@ -65,9 +93,15 @@ class GroupTrainer:
         mask_beyond: Segments older than so many updates have no weight; None masks none.  The staleness
             policy ``mask`` of a run relies on it: given by its name, ``groups`` has the run's
             ``max_staleness`` for it then.
+        updates_per_step: Updates that a batch makes, each of its own groups.
+        max_age: The most versions that a segment may be older than what it trains; None bounds nothing.
+            The gate keeps that by the versions that members begin on; policies that sample with older
+            ones lag behind what was published, by the *publish lag*, and more than the gate can bear.
+        drops: Whether what gets too old by that is discarded as stale, for which the lag may be up to
+            ``max_age``.  Else any lag is an error.
 
     Raises:
-        OptionError: a number is out of its range.
+        OptionError: a number is out of its range, or there are chunks beside several updates.
     """
 
     learns_from: ClassVar[str] = "outcomes"
@@ -78,12 +112,21 @@ class GroupTrainer:
     advantages: Advantages = attrs.field(factory=Groupwise)
     forward_backward_batch: ForwardBackwardBatch | None = None
     mask_beyond: int | None = None
+    updates_per_step: int = 1
+    max_age: int | None = None
+    drops: bool = False
 
     def __attrs_post_init__(self) -> None:
         check_count("batch_size", self.batch, 1)
         check_count("group_size", self.group_size, 1)
-        if self.mask_beyond is not None:
-            check_count("mask_beyond", self.mask_beyond, 0)
+        check_parts(self.updates_per_step, self.batch, "batch_size")
+        if self.forward_backward_batch is not None and self.updates_per_step > 1:
+            remedy = "Chunks are of one update, and a step makes several; leave it out."
+            raise OptionError("forward_backward_batch", self.forward_backward_batch, remedy)
+        for name in ("mask_beyond", "max_age"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), 0)
+        check_flag("drops", self.drops)
 
     @classmethod
     def of(cls, options: Options) -> GroupTrainer:
@@ -96,6 +139,9 @@ class GroupTrainer:
             advantages=options.advantages,
             forward_backward_batch=options.overlap,
             mask_beyond=options.max_staleness if options.stale_policy == "mask" else None,
+            updates_per_step=options.updates_per_step,
+            max_age=None if options.stale_policy == "mask" else options.highest_age,
+            drops=options.stale_policy == "drop",
         )
 
     @property
@@ -108,17 +154,38 @@ class GroupTrainer:
     def step(self, cards: Sequence[Card], context: StepContext) -> Step:
         """
         Train on one batch of groups.
+
+        Raises:
+            OptionError: policies lag further behind what was published than ``max_age`` can bear.
         """
         version = context.head.version
-        oldest = None if self.mask_beyond is None else version - self.mask_beyond
-        held = _Held(oldest=oldest, name=str(context.step))
+        held = _Held(oldest=self._oldest(version), name=str(context.step))
         if self.forward_backward_batch is None:
             held.take(cards)
         else:
             yield from self._gathered(cards, held)
-        weighted = weigh(held.groups, self.advantages, oldest)
-        answer = yield Train(held.cards, self._update(weighted, held, version))
-        yield Commit(Artifact(answer["state"]), held.cards)
+        if stale := self._stale(held, version + self.updates_per_step - 1):
+            yield Consume(stale, "stale")
+            held.give(stale)
+        rows = self.advantages.of(held.groups)
+        for part in held.parts(self.updates_per_step):
+            own = held.cards[part]
+            answer = yield Train(own, self._update(held, part, rows[part], version))
+            version = (yield Commit(Artifact(answer["state"]), own)).version
+
+    def _stale(self, held: _Held, last: int) -> list[int]:
+        """
+        The groups with a segment that would be too old at the step's last update.
+        """
+        if self.max_age is None:
+            return []
+        lag = max(map(publish_lag, held.cards, held.groups))
+        if lag > (self.max_age if self.drops else 0):
+            raise OptionError("max_staleness", self.max_age, _too_small(lag, self.drops))
+        return [g.number for g in held.groups if last - g.oldest(last) > self.max_age]
+
+    def _oldest(self, version: int) -> int | None:
+        return None if self.mask_beyond is None else version - self.mask_beyond
 
     def _gathered(self, cards: Sequence[Card], held: _Held) -> Generator[Request, Any, None]:
         """
@@ -136,18 +203,20 @@ class GroupTrainer:
         if (chunk := chunker.flush()) is not None:
             yield held.request(chunk)
 
-    def _update(self, weighted: Sequence[WeightedGroup], held: _Held, version: int) -> Json:
+    def _update(self, held: _Held, part: slice, rows: Rows, version: int) -> Json:
+        groups, oldest = held.groups[part], self._oldest(version)
+        weighted = weighted_with(groups, rows, oldest)
         useful = [group.group.number for group in weighted if group.sequences]
         chunks = held.chunks or ([useful] if useful else [])
         return {
             "do": "update",
             "batch": held.name,
             "version": version,
-            "oldest": held.oldest,
-            "factor": self.advantages.factor(held.groups, held.oldest),
+            "oldest": oldest,
+            "factor": self.advantages.factor(groups, oldest),
             "chunks": chunks,
             "sent": bool(held.chunks),
-            "rows": [list(group.advantages) for group in weighted],
+            "rows": [list(row) for row in rows],
         }
 
 
@@ -171,6 +240,21 @@ class _Held:
         self.cards = sorted([*self.cards, *cards], key=lambda card: card.number)
         self.groups = sorted([*self.groups, *groups], key=lambda group: group.number)
         return groups
+
+    def give(self, numbers: Sequence[int]) -> None:
+        """
+        Let groups go.
+        """
+        self.cards = [card for card in self.cards if card.number not in numbers]
+        self.groups = [group for group in self.groups if group.number not in numbers]
+
+    def parts(self, count: int) -> Iterator[slice]:
+        """
+        The batch dealt into so many parts of about equal size; one with fewer groups into its groups.
+        """
+        size = len(self.cards)
+        places = [size * number // count for number in range(count + 1)]
+        return (slice(*ends) for ends in pairwise(places) if ends[0] < ends[1])
 
     def request(self, chunk: Chunk) -> Train:
         """

@@ -4,12 +4,17 @@ What a batch was made of, in numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import TypeVar
 
 import attrs
 
 from headway_rl._advantages import WeightedGroup
-from headway_rl._trajectories import Trajectory, TrajectoryGroup
+from headway_rl._trajectories import Trajectory
+
+Item = TypeVar("Item")
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +36,7 @@ class Span:
 @attrs.frozen(kw_only=True)
 class Batch:
     """
-    A batch that was trained on.
+    A batch that was trained on, or the part of one that an update was made of.
 
     Args:
         groups: The numbers of its groups.
@@ -43,8 +48,11 @@ class Batch:
         useful: Members with a weight.
         fully_masked: Members all of whose segments are masked.
         trained: What the trainer told, by name.
-        updated: Whether the weights were moved.
+        updated: How often the weights were moved.
         rebuilt: Whether the gradient had to be made anew.
+        kv_ages: How many versions behind the weights that sampled the prefix of each segment was that had
+            one of other weights.
+        refills: How often a prefix was computed anew since weights had changed.
     """
 
     groups: tuple[int, ...]
@@ -56,8 +64,39 @@ class Batch:
     useful: int = 0
     fully_masked: int = 0
     trained: Mapping[str, float] = attrs.field(factory=dict[str, float])
-    updated: bool = True
+    updated: int = 1
     rebuilt: bool = False
+    kv_ages: tuple[int, ...] = ()
+    refills: int = 0
+
+    @classmethod
+    def joined(cls, parts: Sequence[Batch]) -> Batch:
+        """
+        The parts of a batch as one, at the version of the last; of what the trainer told it has the mean
+        over those of which it was told.
+
+        Args:
+            parts: At least one.
+        """
+        names = {name: None for part in parts for name in part.trained}
+        told = {
+            name: [part.trained[name] for part in parts if name in part.trained] for name in names
+        }
+        return cls(
+            groups=_chained(part.groups for part in parts),
+            spans=_chained(part.spans for part in parts),
+            rewards=_chained(part.rewards for part in parts),
+            tokens=_chained(part.tokens for part in parts),
+            version=parts[-1].version,
+            oldest=_chained(part.oldest for part in parts),
+            useful=sum(part.useful for part in parts),
+            fully_masked=sum(part.fully_masked for part in parts),
+            trained={name: math.fsum(values) / len(values) for name, values in told.items()},
+            updated=sum(part.updated for part in parts),
+            rebuilt=any(part.rebuilt for part in parts),
+            kv_ages=_chained(part.kv_ages for part in parts),
+            refills=sum(part.refills for part in parts),
+        )
 
     @classmethod
     def of(
@@ -66,7 +105,7 @@ class Batch:
         version: int,
         trained: Mapping[str, float],
         *,
-        updated: bool = True,
+        updated: int = 1,
         rebuilt: bool = False,
     ) -> Batch:
         """
@@ -83,18 +122,25 @@ class Batch:
             rewards=tuple(r for g in groups for r in g.group.rewards if r is not None),
             tokens=tuple(group.group.tokens for group in groups),
             version=version,
-            oldest=tuple(_oldest(group.group, version) for group in groups),
+            oldest=tuple(group.group.oldest(version) for group in groups),
             useful=sum(len(group.sequences) for group in groups),
             fully_masked=sum(len(group.fully_masked) for group in groups),
             trained=trained,
             updated=updated,
             rebuilt=rebuilt,
+            kv_ages=tuple(
+                part.version - part.kv_version
+                for group in groups
+                for member in group.group.members
+                for part in member.segments
+                if part.kv_version is not None
+            ),
+            refills=sum(member.refills for group in groups for member in group.group.members),
         )
 
 
-def _oldest(group: TrajectoryGroup, version: int) -> int:
-    firsts = (member.version for member in group.members)
-    return min((first for first in firsts if first is not None), default=version)
+def _chained(rows: Iterable[tuple[Item, ...]]) -> tuple[Item, ...]:
+    return tuple(chain.from_iterable(rows))
 
 
 def _spans(member: Trajectory, version: int, oldest: int | None) -> list[Span]:

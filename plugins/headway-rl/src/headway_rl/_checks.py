@@ -21,6 +21,24 @@ def check_count(option: str, value: Any, least: int) -> None:
         raise OptionError(option, value, f"Give a whole number of at least {least}.")
 
 
+def check_parts(updates: Any, batch: int, named: str) -> None:
+    """
+    Refuse to deal a batch into more updates than it has groups.
+
+    Args:
+        updates: ``updates_per_step``.
+        batch: Groups of a batch.
+        named: The option that says so.
+
+    Raises:
+        OptionError: there are more, or it is no whole number of at least 1.
+    """
+    check_count("updates_per_step", updates, 1)
+    if updates > batch:
+        remedy = f"Each update has groups of its own, and {named} is {batch}; give at most so many."
+        raise OptionError("updates_per_step", updates, remedy)
+
+
 def check_number(
     option: str,
     value: Any,

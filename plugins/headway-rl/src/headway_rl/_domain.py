@@ -13,15 +13,15 @@ from typing import Any, ClassVar
 import attrs
 
 from headway.contracts import Card, Domain, Json, Outcome, Splits, Task, Ticket
-from headway.errors import ContractError
+from headway.errors import ContractError, OptionError
 from headway_envs import Environment
 from headway_rl._asking import Asks, Awaiter, RequestLimit, run_async, run_plain
 from headway_rl._checks import check_choice, check_count
 from headway_rl._episodes import play
 from headway_rl._newest import Heads, NewestPolicy
-from headway_rl._options import SAMPLING_POLICIES
+from headway_rl._options import SAMPLING_POLICIES, check_cache
 from headway_rl._recorder import Bar, Recorder
-from headway_rl._trainer import Policy, Trainer
+from headway_rl._trainer import CachingPolicy, Policy, Trainer
 from headway_rl._training import Training, published_of, weighted_of
 from headway_rl._trajectories import Trajectory
 
@@ -56,6 +56,9 @@ class RL(Domain):
         max_sample_requests: Sampling requests that may be open at once; None bounds nothing.  With an
             executor of processes, in each of them.
         sampling_policy: ``trajectory``, or ``segment``: each request with the newest weights.
+        max_kv_age: The highest age of a cached prefix, see ``Options``; for ``segment`` and for trainers whose
+            policies are ``CachingPolicy``.
+        kv_policy: ``hold`` or ``refill``, with ``max_kv_age``.
         reward_range: The lowest and the highest reward of an episode.
         recorder: Is told of episodes and updates, for metrics.
 
@@ -72,6 +75,8 @@ class RL(Domain):
     max_turns: int | None = None
     max_sample_requests: int | None = None
     sampling_policy: str = "trajectory"
+    max_kv_age: int | None = None
+    kv_policy: str | None = None
     reward_range: tuple[float, float] = (0.0, 1.0)
     recorder: Recorder = attrs.field(factory=Recorder)
     heads: Heads = attrs.field(factory=Heads, init=False)
@@ -84,6 +89,7 @@ class RL(Domain):
 
     def __attrs_post_init__(self) -> None:
         check_choice("sampling_policy", self.sampling_policy, SAMPLING_POLICIES)
+        check_cache(self.max_kv_age, self.kv_policy, self.sampling_policy)
         for name in ("max_turns", "max_sample_requests"):
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name), 1)
@@ -114,13 +120,22 @@ class RL(Domain):
     def initial(self) -> Json:
         """
         The trainer as it stood when it was first asked for.
+
+        Raises:
+            OptionError: ``max_kv_age`` was given, and the trainer's policies keep no prefix.
         """
         if self._initial is None:
             self._initial = self._begun()
         return self._initial
 
     def _begun(self) -> Json:
-        return run_plain(self.training.begin(), self._unlimited, self._awaiter)
+        state = run_plain(self.training.begin(), self._unlimited, self._awaiter)
+        if self.max_kv_age is not None:
+            policy = self.trainer.policy(published_of(state), 0)
+            if not isinstance(policy, CachingPolicy):
+                remedy = f"{type(policy).__name__} keeps no prefix; give it a method continuing(earlier), or leave this out."
+                raise OptionError("max_kv_age", self.max_kv_age, remedy)
+        return state
 
     def rollout(
         self, state: Json, task: Task, *, rng: random.Random, ticket: Ticket | None = None
@@ -132,12 +147,11 @@ class RL(Domain):
             ContractError: a part gave something else than it should, or has to be awaited.
         """
         bar, loop = self._begins(state, task, rng, ticket)
-        tokens = 0
+        trajectory = None
         try:
             trajectory = run_plain(loop, self._limit)
-            tokens = trajectory.tokens
         finally:
-            self._ends(bar, tokens)
+            self._ends(bar, trajectory)
         return _outcome(trajectory)
 
     def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:
@@ -196,7 +210,14 @@ class RL(Domain):
     def _policy(self, state: Json, version: int) -> Policy:
         if self.sampling_policy == "trajectory":
             return self.trainer.policy(published_of(state), version)
-        return NewestPolicy(trainer=self.trainer, heads=self.heads, version=version, state=state)
+        return NewestPolicy(
+            trainer=self.trainer,
+            heads=self.heads,
+            version=version,
+            state=state,
+            max_kv_age=self.max_kv_age,
+            kv_policy=self.kv_policy,
+        )
 
     def _begins(
         self, state: Json, task: Task, rng: random.Random, ticket: Ticket | None
@@ -207,13 +228,19 @@ class RL(Domain):
         version, bar = 0, None
         if ticket is not None:
             version = ticket.base
-            bar = self.recorder.begin("sampling", group=ticket.group, version=version)
-        policy = self._policy(state, version)
-        return bar, play(self.environment(), task.data, policy, rng, self.max_turns)
+            bar = self.recorder.begin(
+                "sampling", group=ticket.group, version=version, ticket=ticket.number
+            )
+        policy, told = self._policy(state, version), () if bar is None else (bar.generated,)
+        return bar, play(self.environment(), task.data, policy, rng, self.max_turns, *told)
 
-    def _ends(self, bar: Bar | None, tokens: int) -> None:
-        if bar is not None:
-            self.recorder.end(bar, tokens)
+    def _ends(self, bar: Bar | None, trajectory: Trajectory | None) -> None:
+        if bar is None:
+            return
+        bar.failed = trajectory is None
+        if trajectory is not None and trajectory.version is not None:
+            bar.lag = bar.version - trajectory.version
+        self.recorder.end(bar)
 
     def _evaluated(self, state: Json, task: Task, rng: random.Random) -> Asks[Trajectory]:
         policy = self.trainer.policy(published_of(state), 0)
@@ -243,12 +270,11 @@ class AsyncRL(RL):
         Play one episode; see ``RL``.
         """
         bar, loop = self._begins(state, task, rng, ticket)
-        tokens = 0
+        trajectory = None
         try:
             trajectory = await run_async(loop, self._limit)
-            tokens = trajectory.tokens
         finally:
-            self._ends(bar, tokens)
+            self._ends(bar, trajectory)
         return _outcome(trajectory)
 
     async def measure(self, state: Json, task: Task, *, rng: random.Random) -> float:  # type: ignore[override] # as rollout

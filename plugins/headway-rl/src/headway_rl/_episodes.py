@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,8 +18,17 @@ from headway_rl._trainer import Policy, Sample
 from headway_rl._trajectories import Segment, Trajectory
 
 
+def _nobody(tokens: int) -> None:
+    del tokens
+
+
 def play(
-    environment: Environment, task: Json, policy: Policy, rng: random.Random, max_turns: int | None
+    environment: Environment,
+    task: Json,
+    policy: Policy,
+    rng: random.Random,
+    max_turns: int | None,
+    generated: Callable[[int], None] = _nobody,
 ) -> Asks[Trajectory]:
     """
     The loop of an episode; the reward is the sum over its turns.
@@ -29,6 +39,7 @@ def play(
         policy: What samples.
         rng: The source of chance of both.
         max_turns: Sampling requests after which it is over anyway; None leaves that to the environment.
+        generated: Told the tokens of each request, also of an episode that fails later.
 
     Raises:
         ContractError: a part gave something else than it should.
@@ -40,6 +51,7 @@ def play(
     while not done and (max_turns is None or len(segments) < max_turns):
         sample = yield Ask(partial(policy.sample, observation, rng), samples=True)
         segments.append(_segment(observation, sample))
+        generated(segments[-1].tokens)
         turn = yield Ask(partial(environment.step, sample.action))
         observation, reward, done, info = _turn(turn)
         rewards.append(float(reward))

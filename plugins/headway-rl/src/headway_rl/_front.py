@@ -90,6 +90,8 @@ class AsyncTrainer(Options):
             max_turns=self.max_turns,
             max_sample_requests=self.schedule.requests,
             sampling_policy=self.sampling_policy,
+            max_kv_age=self.max_kv_age,
+            kv_policy=self.kv_policy,
             reward_range=self.reward_range,
         )
 
@@ -111,8 +113,7 @@ class AsyncTrainer(Options):
 
         Args:
             on_step: Given each step as it is done, on a thread of the run's.
-            timeline: A file for a picture of the run, ``.png`` or ``.svg``; needs matplotlib, and a
-                driver with a real clock.
+            timeline: A file for a picture of the run, ``.png`` or ``.svg``; needs matplotlib.
             options: Options of the run, as ``updates=200``; see ``headway.run``.
 
         Raises:

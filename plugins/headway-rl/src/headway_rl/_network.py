@@ -20,7 +20,7 @@ from headway.contracts import Json
 from headway.errors import OptionError
 from headway_rl._arrays import Array, Floats
 from headway_rl._checks import check_count
-from headway_rl._trainer import Sample
+from headway_rl._trainer import Policy, Sample
 
 
 @attrs.frozen(kw_only=True)
@@ -146,12 +146,15 @@ class NetworkPolicy:
         theta: Its weights, of shape ``(network.size,)``.
         version: Their version.
         greedy: Takes the likeliest action instead of drawing one.
+        kv_version: What its samples say of the prefix that they were sampled on.  A network reads no
+            prefix and caches none; it says what an engine that does would say.
     """
 
     network: Network
     theta: Floats = attrs.field(eq=False, repr=False)
     version: int = 0
     greedy: bool = False
+    kv_version: int | None = None
     _parts: tuple[Floats, Floats, Floats, Floats] = attrs.field(
         init=False, eq=False, repr=False, default=attrs.Factory(_parts_of, takes_self=True)
     )
@@ -181,7 +184,25 @@ class NetworkPolicy:
         total = math.fsum(weights)
         action = logits.index(most) if self.greedy else _drawn(weights, rng.random() * total)
         logprob = logits[action] - most - math.log(total)
-        return Sample(actions=(action,), logprobs=(logprob,), version=self.version)
+        return Sample(
+            actions=(action,),
+            logprobs=(logprob,),
+            version=self.version,
+            kv_version=self.kv_version,
+        )
+
+    def continuing(self, earlier: Policy) -> NetworkPolicy:
+        """
+        The same network on the prefix of an earlier one; see ``CachingPolicy``.
+
+        Raises:
+            TypeError: the earlier one is no ``NetworkPolicy``.
+        """
+        if not isinstance(earlier, NetworkPolicy):
+            message = f"a NetworkPolicy goes on with what another one has, not with {earlier!r}"
+            raise TypeError(message)
+        prefix = earlier.version if earlier.kv_version is None else earlier.kv_version
+        return attrs.evolve(self, kv_version=prefix)
 
 
 def _drawn(weights: Sequence[float], place: float) -> int:

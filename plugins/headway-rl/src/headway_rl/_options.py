@@ -15,7 +15,7 @@ import attrs
 
 from headway.errors import OptionError
 from headway_rl._advantages import Advantages, Groupwise
-from headway_rl._checks import check_choice, check_count, check_flag
+from headway_rl._checks import check_choice, check_count, check_flag, check_parts
 from headway_rl._chunks import ForwardBackwardBatch
 from headway_rl._completion import GroupCompletion
 from headway_rl._schedule import Schedule
@@ -48,6 +48,9 @@ class Options:
             need ``accept_no_bound``.
         window: For ``window`` only: how many of the oldest groups the trainer may choose among.
         groups_per_step: Groups that make a batch.
+        updates_per_step: Updates that a batch makes, each of its own part of the groups, the oldest
+            first.  The version moves by as many, and ages count versions, so that a step needs a
+            ``max_staleness`` of at least ``updates_per_step - 1``.
         group_size: Members of a group.
         batch_order: ``completion`` takes the oldest groups that are ready, ``admission`` the oldest,
             which must be ready.
@@ -58,10 +61,12 @@ class Options:
         completion: What a member's failure does to its group.
         sampling_policy: ``trajectory`` samples all of an episode with the weights that it began on,
             ``segment`` each request with the newest.
-        max_kv_age: The highest age of a cached prefix, in updates, for ``segment`` only; None means
-            that nobody looks.
-        kv_policy: What happens to a request whose prefix is older: ``hold`` samples it with the
-            prefix's weights, ``refill`` computes the prefix anew.
+        max_kv_age: The highest age of a cached prefix, in updates, for ``segment`` only: the version of the
+            weights that sample less that of those which computed the oldest part of the prefix.  None
+            bounds none.
+        kv_policy: What happens to a request for which the newest weights would exceed that: ``hold``
+            samples it with the weights of the request before, ``refill`` computes the prefix anew with
+            the newest.
         advantages: ``Groupwise(...)`` or ``Batchwise(...)``.
         schedule: How much is under way at once.
         accept_lost_data: Acknowledges that some of what was sampled does not train.
@@ -75,6 +80,7 @@ class Options:
     stale_policy: StalePolicy = "wait"
     window: int | None = None
     groups_per_step: int = 8
+    updates_per_step: int = 1
     group_size: int = 8
     batch_order: Literal["completion", "admission"] = "completion"
     forward_backward_batch: ForwardBackwardBatch | Literal["auto"] | None = "auto"
@@ -96,7 +102,14 @@ class Options:
         """
         Groups that may be outstanding at once.
         """
-        return self.schedule.capacity(self.groups_per_step, self.gate_staleness)
+        return self.schedule.capacity(self.groups_per_step, self.ahead)
+
+    @property
+    def ahead(self) -> int:
+        """
+        How many batches the bound lets be admitted beside the next one.
+        """
+        return (self.gate_staleness - self.updates_per_step + 1) // self.updates_per_step
 
     @property
     def gate_staleness(self) -> int:
@@ -108,7 +121,8 @@ class Options:
             return self.max_staleness
         ahead = self.schedule.admit_ahead
         wanted = self.schedule.wanted(self.groups_per_step, ahead)
-        return max(self.max_staleness, ahead, -(-wanted // self.groups_per_step) - 1)
+        batches = max(ahead + 1, -(-wanted // self.groups_per_step))
+        return max(self.max_staleness, batches * self.updates_per_step - 1)
 
     @property
     def implied_mean_age(self) -> float:
@@ -118,7 +132,8 @@ class Options:
         >>> Options(max_staleness=2, schedule=Schedule(admit_ahead=1)).implied_mean_age
         1.0
         """
-        return self.capacity / self.groups_per_step - 1
+        batches = self.capacity / self.groups_per_step - 1
+        return batches * self.updates_per_step + (self.updates_per_step - 1) / 2
 
     @property
     def highest_age(self) -> int | None:
@@ -129,7 +144,8 @@ class Options:
             return None
         if self.window is None:
             return self.max_staleness
-        return self.max_staleness + -((1 - self.window) // self.groups_per_step)
+        batches = self.ahead + -((1 - self.window) // self.groups_per_step)
+        return (batches + 1) * self.updates_per_step - 1
 
     @property
     def overlap(self) -> ForwardBackwardBatch | None:
@@ -137,12 +153,14 @@ class Options:
         The chunks in which a batch goes to the trainer; None when it goes as a whole.
 
         ``auto`` means a quarter of a batch, and no overlap where it is not sound: batch-centred
-        advantages need all rewards, and only under ``wait`` in order of completion is it known early
-        which groups a batch will hold.
+        advantages need all rewards, only under ``wait`` in order of completion is it known early
+        which groups a batch will hold, and of several updates all but the first begin on other weights.
         """
         if isinstance(self.forward_backward_batch, ForwardBackwardBatch):
             return self.forward_backward_batch
         early = self.stale_policy == "wait" and self.batch_order == "completion"
+        if self.updates_per_step > 1:
+            return None
         if self.forward_backward_batch is None or self.advantages.needs_batch or not early:
             return None
         sequences = self.groups_per_step * self.group_size
@@ -172,6 +190,7 @@ class Options:
 def _check_ranges(options: Options) -> None:
     check_count("max_staleness", options.max_staleness, 0)
     check_count("groups_per_step", options.groups_per_step, 1)
+    check_parts(options.updates_per_step, options.groups_per_step, "groups_per_step")
     check_count("group_size", options.group_size, 1)
     check_choice("stale_policy", options.stale_policy, STALE_POLICIES)
     check_choice("batch_order", options.batch_order, BATCH_ORDERS)
@@ -180,10 +199,6 @@ def _check_ranges(options: Options) -> None:
     check_flag("accept_no_bound", options.accept_no_bound)
     if options.window is not None:
         check_count("window", options.window, 1)
-    if options.max_kv_age is not None:
-        check_count("max_kv_age", options.max_kv_age, 0)
-    if options.kv_policy is not None:
-        check_choice("kv_policy", options.kv_policy, KV_POLICIES)
 
 
 def _check_kinds(options: Options) -> None:
@@ -212,6 +227,16 @@ def _check_acknowledged(options: Options) -> None:
     if options.stale_policy in UNBOUND and not options.accept_no_bound:
         remedy = "max_staleness is no bound then; add accept_no_bound=True."
         raise OptionError("stale_policy", options.stale_policy, remedy)
+
+
+def _check_updates(options: Options) -> None:
+    later = options.updates_per_step - 1
+    if options.max_staleness < later:
+        remedy = (
+            f"With updates_per_step={options.updates_per_step}, the last update of a step is {later}"
+            f" versions later than the first; give at least {later}."
+        )
+        raise OptionError("max_staleness", options.max_staleness, remedy)
 
 
 def _check_synchronous(options: Options) -> None:
@@ -270,20 +295,35 @@ def _check_members(options: Options) -> None:
         raise OptionError("min_members", least, remedy)
 
 
-def _check_cache(options: Options) -> None:
-    if (options.max_kv_age is None) != (options.kv_policy is None):
-        given = options.max_kv_age if options.kv_policy is None else options.kv_policy
-        name = "max_kv_age" if options.kv_policy is None else "kv_policy"
+def check_cache(max_kv_age: Any, kv_policy: Any, sampling_policy: str) -> None:
+    """
+    Refuse a bound of the age of cached prefixes that is none, or that there is no use for.
+
+    Raises:
+        OptionError: it is.
+    """
+    if max_kv_age is not None:
+        check_count("max_kv_age", max_kv_age, 0)
+    if kv_policy is not None:
+        check_choice("kv_policy", kv_policy, KV_POLICIES)
+    if (max_kv_age is None) != (kv_policy is None):
+        given = max_kv_age if kv_policy is None else kv_policy
+        name = "max_kv_age" if kv_policy is None else "kv_policy"
         raise OptionError(name, given, "Give max_kv_age and kv_policy together.")
-    if options.max_kv_age is not None and options.sampling_policy == "trajectory":
+    if max_kv_age is not None and sampling_policy == "trajectory":
         remedy = "A trajectory that keeps its weights has no older prefix; give sampling_policy='segment'."
-        raise OptionError("max_kv_age", options.max_kv_age, remedy)
+        raise OptionError("max_kv_age", max_kv_age, remedy)
+
+
+def _check_cache(options: Options) -> None:
+    check_cache(options.max_kv_age, options.kv_policy, options.sampling_policy)
 
 
 _CHECKS: Any = (
     _check_ranges,
     _check_kinds,
     _check_acknowledged,
+    _check_updates,
     _check_synchronous,
     _check_window,
     _check_order,
@@ -294,10 +334,10 @@ _CHECKS: Any = (
 
 
 def _without_effect(options: Options) -> Iterator[str]:
-    schedule, bound = options.schedule, options.gate_staleness
+    schedule, bound = options.schedule, options.ahead
     wanted = schedule.wanted(options.groups_per_step, bound)
     factor = schedule.oversample_factor
-    if schedule.admit_ahead > bound > 0:
+    if options.max_staleness and schedule.admit_ahead > bound:
         yield f"admit_ahead={schedule.admit_ahead} counts as {bound}, which max_staleness allows"
     if wanted > options.capacity:
         base = (1 + min(schedule.admit_ahead, bound)) * options.groups_per_step
@@ -305,14 +345,14 @@ def _without_effect(options: Options) -> Iterator[str]:
         effect = "has no effect" if left == 1 else f"counts as {left:g}"
         yield (
             f"oversample_factor={factor:g} {effect}: {wanted} groups are cut to the"
-            f" {options.capacity} that max_staleness={bound} allows"
+            f" {options.capacity} that max_staleness={options.max_staleness} allows"
         )
     if factor > 1 and options.batch_order == "admission":
         yield f"oversample_factor={factor:g} gives no choice under batch_order='admission'"
     if 0 < bound <= schedule.admit_ahead and options.stale_policy == "wait":
         yield (
-            f"admit_ahead={schedule.admit_ahead} leaves no slack below max_staleness={bound}: groups"
-            " train strictly in the order of their admission; give a smaller one, or a higher bound"
+            f"admit_ahead={schedule.admit_ahead} leaves no slack below"
+            f" max_staleness={options.max_staleness}: groups train strictly in the order of their admission; give a smaller one, or a higher bound"
         )
     trajectories = options.capacity * options.group_size
     if schedule.concurrency > trajectories:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -17,7 +18,7 @@ from headway.contracts import Json
 from headway_rl._advantages import WeightedGroup
 from headway_rl._batches import Batch
 
-_MOST = 100_000
+MOST_BARS = 100_000
 """Bars that are kept for a timeline; later ones are left out of it.  Also the marks that wait to be taken."""
 
 _MOST_BATCHES = 64
@@ -36,6 +37,8 @@ class Bar:
         began: Seconds on the process's clock.
         ended: As ``began``; None while it goes on.
         tokens: What was generated.
+        lag: How many versions behind ``version`` the weights were that it was first sampled with.
+        failed: Whether it came to nothing.
     """
 
     kind: str
@@ -44,6 +47,14 @@ class Bar:
     began: float = 0.0
     ended: float | None = None
     tokens: int = 0
+    lag: int = 0
+    failed: bool = False
+
+    def generated(self, tokens: int) -> None:
+        """
+        So many more were generated.
+        """
+        self.tokens += tokens
 
 
 @attrs.frozen(kw_only=True)
@@ -73,35 +84,49 @@ class Recorder:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False, repr=False)
     _bars: list[Bar] = attrs.field(factory=list[Bar], init=False, repr=False)
     _marks: deque[Mark] = attrs.field(
-        factory=lambda: deque[Mark](maxlen=_MOST), init=False, repr=False
+        factory=lambda: deque[Mark](maxlen=MOST_BARS), init=False, repr=False
     )
+    _tickets: dict[int, Bar] = attrs.field(factory=dict[int, Bar], init=False, repr=False)
     _batches: dict[frozenset[int], Batch] = attrs.field(
         factory=dict[frozenset[int], Batch], init=False, repr=False
     )
 
-    def begin(self, kind: str, *, group: int = -1, version: int = 0) -> Bar:
+    def begin(self, kind: str, *, group: int = -1, version: int = 0, ticket: int = -1) -> Bar:
         """
-        Something begins.
+        Something begins; what is of a ticket can be asked for by its number.
         """
         bar = Bar(kind=kind, group=group, version=version)
         with self._lock:
             bar.began = time.monotonic()
             self._marks.append(Mark(now=bar.began, bar=bar, begins=True))
-            if len(self._bars) < _MOST:
+            if len(self._bars) < MOST_BARS:
                 self._bars.append(bar)
+            if ticket >= 0:
+                self._tickets[ticket] = bar
+                if len(self._tickets) > MOST_BARS:
+                    del self._tickets[next(iter(self._tickets))]
         return bar
 
-    def end(self, bar: Bar, tokens: int = 0) -> None:
+    def of(self, ticket: int) -> Bar | None:
+        """
+        The bar of a ticket, once; None when this process has not run it.
+        """
+        with self._lock:
+            return self._tickets.pop(ticket, None)
+
+    def end(self, bar: Bar) -> None:
         """
         It has ended, well or not.
         """
         with self._lock:
-            bar.ended, bar.tokens = time.monotonic(), tokens
+            bar.ended = time.monotonic()
             self._marks.append(Mark(now=bar.ended, bar=bar, begins=False))
 
     def trained(self, groups: Sequence[WeightedGroup], payload: Json, answer: Json) -> None:
         """
         An update has answered; nothing happens for a chunk.
+
+        Groups that were trained in vain come again with others: what was kept of them is forgotten then.
         """
         if payload["do"] != "update":
             return
@@ -109,11 +134,14 @@ class Recorder:
             groups,
             payload["version"],
             answer["metrics"],
-            updated=bool(payload["chunks"]),
+            updated=int(bool(payload["chunks"])),
             rebuilt=answer["rebuilt"],
         )
+        numbers = frozenset(batch.groups)
         with self._lock:
-            self._batches[frozenset(batch.groups)] = batch
+            for in_vain in [kept for kept in self._batches if kept & numbers]:
+                del self._batches[in_vain]
+            self._batches[numbers] = batch
             if len(self._batches) > _MOST_BATCHES:
                 del self._batches[next(iter(self._batches))]
 
@@ -126,17 +154,13 @@ class Recorder:
             self._marks.clear()
         return marks
 
-    def batch(self, groups: frozenset[int]) -> Batch | None:
+    def batches(self, groups: AbstractSet[int]) -> list[Batch]:
         """
-        The batch of some groups, once; None when this process has not trained it.
-
-        Groups that were trained in vain come again in another batch: that first one is forgotten.
+        What the updates were made of that have used some groups, each once; of groups that another process
+        has trained there is none.
         """
         with self._lock:
-            found = self._batches.pop(groups, None)
-            for others in [kept for kept in self._batches if kept & groups]:
-                del self._batches[others]
-        return found
+            return [self._batches.pop(kept) for kept in [*self._batches] if kept <= groups]
 
     @property
     def bars(self) -> tuple[Bar, ...]:

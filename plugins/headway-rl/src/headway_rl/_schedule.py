@@ -49,23 +49,23 @@ class Schedule:
         """
         return self.max_sample_requests or self.concurrency
 
-    def wanted(self, groups: int, max_staleness: int) -> int:
+    def wanted(self, groups: int, most_ahead: int) -> int:
         """
         The groups that may be outstanding before the bound cuts them.
 
         Args:
             groups: Groups a step.
-            max_staleness: The highest age, in updates.
+            most_ahead: Batches that the bound lets be admitted beside the present one.
         """
-        ahead = min(self.admit_ahead, max_staleness)
+        ahead = min(self.admit_ahead, most_ahead)
         # Rounded first: 10 * 1.1 is a little more than 11 in binary, and would become 12.
         return math.ceil(round((1 + ahead) * groups * self.oversample_factor, 9))
 
-    def capacity(self, groups: int, max_staleness: int) -> int:
+    def capacity(self, groups: int, most_ahead: int) -> int:
         """
         The groups that may be outstanding at once.
 
         >>> Schedule(admit_ahead=1, oversample_factor=1.25).capacity(8, 2)
         20
         """
-        return min((1 + max_staleness) * groups, self.wanted(groups, max_staleness))
+        return min((1 + most_ahead) * groups, self.wanted(groups, most_ahead))

@@ -22,7 +22,7 @@ from headway.contracts import (
 )
 from headway_rl._account import Account, Standing
 from headway_rl._batches import Batch
-from headway_rl._recorder import Recorder
+from headway_rl._recorder import MOST_BARS, Bar, Recorder
 from headway_rl._timeline import Timeline, Wait
 
 
@@ -38,6 +38,8 @@ class StepDone:
         groups: How many updates old each group was, by number.
         metrics: Numbers by name; see the page on reinforcement learning.
         evaluation: The mean held-out reward that was known last, of this version or an earlier one.
+        most_tried: The id of the task of which the most groups in a row were too old to be used, see
+            ``staleness/most_tries``; None where the last group of every task could be used.
     """
 
     update: int
@@ -46,6 +48,7 @@ class StepDone:
     groups: Mapping[int, int]
     metrics: Mapping[str, float]
     evaluation: float | None = None
+    most_tried: str | None = None
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -72,6 +75,10 @@ class Watcher:
     _rest: tuple[float, float] = attrs.field(default=(0.0, 0.0), init=False)
     _now: float = attrs.field(default=0.0, init=False)
     _waits: list[Wait] = attrs.field(factory=list[Wait], init=False)
+    _bars: list[Bar] = attrs.field(factory=list[Bar], init=False)
+    """What happened under a virtual clock, in the order of ending."""
+    _committed: set[int] = attrs.field(factory=set[int], init=False)
+    """Groups that were used since the last update; of a batch that was given up half-way, some are."""
 
     def __attrs_post_init__(self) -> None:
         self._account = Account(concurrency=self.concurrency)
@@ -88,8 +95,7 @@ class Watcher:
         elif isinstance(notice, CardDecided):
             self._decided(notice)
         elif isinstance(notice, TicketEnded):
-            if notice.completion not in {"ok", "cancelled", "abandoned"}:
-                self._account.retried(notice.completion)
+            self._ended(notice)
         elif isinstance(notice, SweepDone):
             self._evaluation = notice.reward
         elif isinstance(notice, GroupDropped):
@@ -99,10 +105,14 @@ class Watcher:
 
     def timeline(self) -> Timeline:
         """
-        The run so far as a picture; empty under a virtual clock, since bars have the process's.
+        The run so far as a picture, in the seconds of its driver.
+
+        Under a virtual clock an episode is what its ticket took, and an update all the time for which its
+        batch was complete.
         """
         if self._virtual:
-            return Timeline(bars=())
+            bars = tuple(sorted(self._bars, key=lambda bar: bar.began))
+            return Timeline(bars=bars, waits=tuple(self._waits), seconds=self._now)
         bars = tuple(
             attrs.evolve(
                 bar,
@@ -113,9 +123,28 @@ class Watcher:
         )
         return Timeline(bars=bars, waits=tuple(self._waits), seconds=self._now)
 
+    def _ended(self, notice: TicketEnded) -> None:
+        bar = self.recorder.of(notice.ticket)
+        if notice.completion not in {"ok", "cancelled", "abandoned"}:
+            self._account.retried(notice.completion, 0 if bar is None else bar.tokens)
+        if self._virtual and len(self._bars) < MOST_BARS:
+            began, version = notice.now - notice.seconds, notice.base
+            self._bars.append(
+                Bar(
+                    kind="sampling",
+                    group=notice.group,
+                    version=version,
+                    began=began,
+                    ended=notice.now,
+                    tokens=0 if bar is None else bar.tokens,
+                )
+            )
+
     def _decided(self, notice: CardDecided) -> None:
         decision = notice.decision
-        if decision.kind != "committed":
+        if decision.kind == "committed":
+            self._committed.add(decision.card)
+        else:
             self._dropped(decision.card, decision.reason or decision.kind)
 
     def _dropped(self, group: int, reason: str) -> None:
@@ -126,10 +155,10 @@ class Watcher:
         self._take_marks()
         self._now = notice.now
         self._account.reserved(notice.peak)
-        batch = self.recorder.batch(frozenset(notice.groups))
-        if batch is None:  # another process trained it
-            batch = Batch(groups=tuple(notice.groups), spans=(), rewards=())
-        self._account.used(batch)
+        parts = self._parts({*notice.groups, *self._committed})
+        self._committed.clear()
+        for part in parts:
+            self._account.used(part)
         standing = Standing(
             outstanding=notice.outstanding,
             ready=notice.ready,
@@ -138,23 +167,41 @@ class Watcher:
             wait_counts=notice.waits,
             blocking=notice.blocking,
             blocking_age=notice.blocking_age,
+            most_tries=notice.most_tries,
         )
         step = StepDone(
             update=notice.update,
             version=notice.version,
             state=self._state,
             groups=dict(notice.groups),
-            metrics=self._account.result(notice.now, batch, standing),
+            metrics=self._account.result(notice.now, Batch.joined(parts), standing),
             evaluation=self._evaluation,
+            most_tried=notice.most_tried,
         )
         self._wait(step)
         self.tell(step)
+
+    def _parts(self, groups: set[int]) -> list[Batch]:
+        """
+        What the updates were made of that have used these groups.
+        """
+        parts = self.recorder.batches(groups)
+        strange = groups.difference(*(part.groups for part in parts))
+        if strange:  # another process trained them
+            parts.append(Batch(groups=tuple(sorted(strange)), spans=(), rewards=()))
+        return parts or [Batch(groups=(), spans=(), rewards=())]
 
     def _wait(self, step: StepDone) -> None:
         """
         Note that an update had to wait; it did so at the end of the trainer's longest rest.
         """
-        seconds = step.metrics["staleness/wait_seconds"]
+        seconds, trained = (
+            step.metrics[f"staleness/{name}_seconds"] for name in ("wait", "training")
+        )
+        if self._virtual:
+            self._rest = (0.0, self._now - trained)
+            bar = Bar(kind="update", version=step.version, began=self._rest[1], ended=self._now)
+            self._bars.append(bar)
         if seconds:
             self._waits.append(Wait(began=self._rest[1] - seconds, seconds=seconds))
         self._rest = (0.0, 0.0)
@@ -179,7 +226,8 @@ class Watcher:
             now, bar = mark.now - self.began, mark.bar
             sampling = bar.kind == "sampling"
             if sampling and not mark.begins and bar.tokens:
-                account.generated(bar.tokens, bar.group)
+                account.generated(bar.tokens, bar.group, failed=bar.failed)
+                account.lagged(bar.lag)
             if self._virtual:
                 continue
             if not sampling:

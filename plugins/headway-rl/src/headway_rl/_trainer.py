@@ -45,7 +45,8 @@ class Sample:
         logprobs: Their log-probabilities in nats, one for each.
         version: The version of the weights that they were sampled with.
         context: Input tokens that the request read beside what it made; 0 where nobody counts.
-        kv_version: The version of the oldest cached prefix that it was sampled on; None without one.
+        kv_version: The version that computed the oldest part of the cached prefix that it was sampled on;
+            None where no part is older than ``version``.
         given: What the environment is given for it, such as the tokens' text; None stands for the
             first action, which is the only one where a request samples one.
     """
@@ -80,6 +81,30 @@ class Policy(Protocol):
         Args:
             observation: What the environment shows.
             rng: The only source of chance; equal ones give equal samples where the engine can do that.
+        """
+        ...
+
+
+@runtime_checkable
+class CachingPolicy(Policy, Protocol):
+    """
+    A policy that keeps what it has computed of an episode so far, its *prefix*, from request to request.
+
+    Under ``sampling_policy="segment"`` a later request of an episode may be sampled with newer weights, by
+    another policy than the earlier ones.  That policy is told to go on with the prefix that the earlier
+    one has, and its samples have the version of it as ``kv_version``; or, where that would be too old, it is
+    told nothing and computes the prefix anew.
+    """
+
+    def continuing(self, earlier: Policy) -> Policy:
+        """
+        This policy, going on with the cached prefix of an earlier one of the same episode and trainer.
+
+        Args:
+            earlier: What sampled so far; it samples no more.
+
+        Returns:
+            This policy or another one with the same weights.
         """
         ...
 

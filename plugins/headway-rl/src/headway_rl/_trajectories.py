@@ -7,7 +7,7 @@ All of it is frozen, and goes to JSON and back without loss.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import attrs
 import numpy as np
@@ -36,7 +36,8 @@ class Segment:
         observation: What the policy was shown: a list of numbers for a small policy, tokens for a
             language model; a JSON value.
         context: Input tokens that the request read beside what it made; 0 where nobody counts.
-        kv_version: The version of the oldest cached prefix that it was sampled on; None without a cache.
+        kv_version: The version that computed the oldest part of the cached prefix that it was sampled on;
+            None where no part is older than ``version``.
     """
 
     version: int
@@ -52,6 +53,13 @@ class Segment:
         How many tokens, or actions, were generated.
         """
         return len(self.actions)
+
+    @property
+    def prefix_version(self) -> int:
+        """
+        The version that computed the oldest part of what it was sampled on.
+        """
+        return self.version if self.kv_version is None else self.kv_version
 
     def age(self, version: int) -> int:
         """
@@ -106,6 +114,16 @@ class Trajectory:
         The version of the first segment, which the bound is about; None without segments.
         """
         return self.segments[0].version if self.segments else None
+
+    @property
+    def refills(self) -> int:
+        """
+        How often, after weights had changed, the prefix was computed anew.
+        """
+        return sum(
+            before.version < part.version and before.prefix_version < part.prefix_version
+            for before, part in pairwise(self.segments)
+        )
 
     def to_json(self) -> Json:
         """
@@ -232,6 +250,13 @@ class TrajectoryGroup:
         Tokens generated over all members.
         """
         return sum(member.tokens for member in self.members)
+
+    def oldest(self, default: int) -> int:
+        """
+        The version of its oldest segment; the given one without segments.
+        """
+        firsts = (member.version for member in self.members)
+        return min((first for first in firsts if first is not None), default=default)
 
     @property
     def rewards(self) -> tuple[float | None, ...]:
