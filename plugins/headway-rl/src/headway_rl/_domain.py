@@ -185,28 +185,6 @@ class RL(Domain):
         self.recorder.trained(groups, payload, answer)
         return answer
 
-    def propose(
-        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
-    ) -> Json | None:
-        """
-        Never called where an optimizer learns from outcomes.
-
-        Raises:
-            ContractError: always.
-        """
-        message = "the domain 'rl' proposes nothing; take the aggregator 'groups'"
-        raise ContractError(message)
-
-    def apply(self, state: Json, diff: Json) -> Json:
-        """
-        Never called where an optimizer learns from outcomes.
-
-        Raises:
-            ContractError: always.
-        """
-        message = "the domain 'rl' has no changes to apply; take the aggregator 'groups'"
-        raise ContractError(message)
-
     def _policy(self, state: Json, version: int) -> Policy:
         if self.sampling_policy == "trajectory":
             return self.trainer.policy(published_of(state), version)

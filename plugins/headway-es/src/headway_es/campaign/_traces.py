@@ -106,14 +106,6 @@ class _Nothing(Domain):
     ) -> Outcome:
         return Outcome(reward=0.0)
 
-    def propose(
-        self, state: Json, task: Task, outcome: Outcome, *, rng: random.Random
-    ) -> Json | None:
-        return None
-
-    def apply(self, state: Json, diff: Json) -> Json:
-        return state
-
 
 def traced(name: str, law: str, *, seed: int, updates: int, population: int, workers: int) -> Trace:
     """
