@@ -284,7 +284,7 @@ def test_an_episode_that_fails_has_ended():
 
     (bar,) = domain.recorder.bars
     assert bar.ended is not None
-    assert 0 == bar.tokens
+    assert (1, True) == (bar.tokens, bar.failed)
 
 
 def test_a_reward_that_is_no_number_is_refused():
