@@ -271,7 +271,7 @@ def test_evaluation_is_recorded_apart():
 
 def test_an_episode_that_fails_has_ended():
     """
-    Its bar has an end, and nothing was generated.
+    Its bar has an end, and what was generated before.
     """
 
     class Breaks(Echo):
