@@ -101,7 +101,7 @@ class Artifacts:
 
     def flush(self, connection: sqlite3.Connection) -> None:
         """
-        Write down what was named since the last time.
+        Write down what was named since the last time that it ``landed``.
         """
         # Each statement lets go of the interpreter and must wait to have it back, so they are few.
         for at in range(0, len(self._new), _AT_ONCE):
@@ -111,6 +111,11 @@ class Artifacts:
                 f"INSERT INTO journal_artifact VALUES {places}",  # noqa: S608 - holds no values
                 [part for line in lines for part in line],
             )
+
+    def landed(self) -> None:
+        """
+        What was flushed is on the disk.
+        """
         self._new = []
 
     # ------------------------------------------------------------------ reading

@@ -5,7 +5,9 @@ Guarantee: rows are kept in order and in groups; once ``settle`` has returned, a
 before it survives the end of the process and the loss of power.  What is read is what was written, or
 ``LedgerCorrupt`` names the first event that is not.
 
-One thread writes; whoever appends does not wait for the disk, unless far too much waits already.
+Whoever commits something to the database takes along the rows that wait, and one thread does so when
+nobody else has for a while.  Whoever appends does not wait for the disk, unless far too much waits
+already.
 """
 
 from __future__ import annotations
@@ -14,14 +16,14 @@ import json
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 import attrs
 
 from headway.codec import Decoder, Encoder
-from headway.contracts import Json
+from headway.contracts import Json, Ledger
 from headway.errors import LedgerCorrupt, LedgerError
 from headway.journal._artifacts import TABLE as ARTIFACTS
 from headway.journal._artifacts import Artifacts
@@ -39,6 +41,8 @@ from headway.journal._spelling import (
 from headway.machine import CallValue, Event
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from headway.builtins.sqlite import Database
 
 PACE = 0.01
@@ -89,6 +93,7 @@ class JournalFile:
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
     _waiting: deque[Kept] = attrs.field(factory=deque[Kept], init=False)
+    _lines: list[str] = attrs.field(factory=list[str], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
     _encode: Encoder = attrs.field(init=False)
@@ -97,6 +102,7 @@ class JournalFile:
     _durable: int = attrs.field(default=0, init=False)
     _checksum: int = attrs.field(default=0, init=False)
     _wanted: int = attrs.field(default=0, init=False)
+    _flushed: float = attrs.field(default=0.0, init=False)
     _idle: bool = attrs.field(default=False, init=False)
     _closing: bool = attrs.field(default=False, init=False)
     _broken: BaseException | None = attrs.field(default=None, init=False)
@@ -331,13 +337,12 @@ class JournalFile:
     def _start(self) -> None:
         if not self._durable:  # a run that was cut back to nothing has left its artifacts
             self._artifacts.look()
+        self.database.rider = self._ride
         writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
         try:
             writer.start()
         except RuntimeError as error:  # the system has no thread for it
-            with self._lock:
-                self._broken = error
-                self._settled.notify_all()
+            self._break(error)
             raise
         self._writer = writer
 
@@ -361,6 +366,14 @@ class JournalFile:
                     raise self._broken
                 self._settled.wait()
 
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        Whether a ledger's next commit takes along all that was appended before it.
+        """
+        return self.database.rider is not None and (
+            getattr(ledger, "database", None) is self.database
+        )
+
     def close(self) -> None:
         """
         Write what waits, and keep nothing any more; closing twice is harmless.
@@ -374,50 +387,84 @@ class JournalFile:
             writer = self._writer
         if writer is not None:
             writer.join()
+        self.database.rider = None
         if self._broken is not None:
             raise self._broken
 
     # ------------------------------------------------------------------ the writer
 
     def _write(self) -> None:
-        due = time.monotonic()
-        while (found := self._next_group(due))[0]:
-            rows, checkpoint = found
+        pace = 0.0
+        while self._has_work(pace):
             began = time.monotonic()
             try:
-                self._write_group(rows, checkpoint)
+                with self.database.writing():
+                    pass  # what waits comes along
             except BaseException as error:  # noqa: BLE001 - it is raised where events come in
-                with self._lock:
-                    self._broken = error
-                    self._settled.notify_all()
+                self._break(error)
                 return
-            ended = time.monotonic()
-            due = ended + min(max(PACE, _REST * (ended - began)), SLOWEST_PACE)
-            with self._lock:
-                self._durable += len(rows)
-                self._settled.notify_all()
+            pace = min(max(PACE, _REST * (time.monotonic() - began)), SLOWEST_PACE)
 
-    def _next_group(self, due: float) -> tuple[list[Kept], tuple[int, Json] | None]:
+    def _has_work(self, pace: float) -> bool:
+        """
+        Wait until a group is due, so many seconds after the last; False once it is closed and
+        nothing waits.
+        """
         with self._lock:
-            self._idle = True
-            while not self._waiting and not self._closing:
-                self._work.wait()
-            self._idle = False
-            while self._wanted <= self._durable and not self._closing:
-                left = due - time.monotonic()
-                if left <= 0:
-                    break
+            while True:
+                self._idle = True
+                while not self._left and not self._closing:
+                    self._work.wait()
+                self._idle = False
+                left = self._flushed + pace - time.monotonic()
+                if left <= 0 or self._wanted > self._durable or self._closing:
+                    return self._left
                 self._work.wait(left)
-            checkpoint, self._checkpoint = self._checkpoint, None
-        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        return group, checkpoint
 
-    def _write_group(self, group: list[Kept], checkpoint: tuple[int, Json] | None) -> None:
-        lines, checksum = spell_rows(group, self._spelled, self._checksum, self._encode)
-        row = (self._durable, len(lines), "\n".join(lines))
-        with self.database.writing() as connection:
+    @property
+    def _left(self) -> bool:
+        """
+        Whether there are rows that are not on the disk.
+        """
+        return bool(self._waiting or self._lines)
+
+    def _break(self, error: BaseException) -> None:
+        with self._lock:
+            self._broken = error
+            self._settled.notify_all()
+
+    def _ride(self, connection: sqlite3.Connection) -> Callable[[], None]:
+        """
+        Write what waits into somebody's transaction; where that fails, the next one takes it along.
+
+        The database lets one thread at a time do so.
+        """
+        if self._broken is not None:
+            raise self._broken
+        with self._lock:
+            checkpoint, self._checkpoint = self._checkpoint, None
+        try:
+            self._spell_waiting()
+        except BaseException as error:
+            self._break(error)
+            raise
+        if self._lines:
             self._artifacts.flush(connection)
+            row = (self._durable, len(self._lines), "\n".join(self._lines))
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
-            if checkpoint is not None:
-                put(connection, *checkpoint)
-        self._checksum = checksum
+        if checkpoint is not None:
+            put(connection, *checkpoint)
+        return self._landed
+
+    def _spell_waiting(self) -> None:
+        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        lines, self._checksum = spell_rows(group, self._spelled, self._checksum, self._encode)
+        self._lines += lines
+
+    def _landed(self) -> None:
+        self._artifacts.landed()
+        with self._lock:
+            self._flushed = time.monotonic()
+            self._durable += len(self._lines)
+            self._lines = []
+            self._settled.notify_all()

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import attrs
 
 from headway.codec import decode, encode
-from headway.contracts import Json
+from headway.contracts import Json, Ledger
 from headway.errors import IllegalEventError, ReplayDivergence
 from headway.machine import CallValue, Event, Instruction, Machine, RecordedLookups
 
@@ -58,6 +58,12 @@ class Keeper(Protocol):
         """
         ...
 
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        Whether whatever a ledger commits next takes along all that was appended before.
+        """
+        ...
+
 
 @attrs.define(eq=False)
 class Journal:
@@ -82,6 +88,13 @@ class Journal:
         """
         Nothing to wait for: what is in memory survives no crash.
         """
+
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        It does not: what is in memory is written nowhere.
+        """
+        del ledger
+        return False
 
     def to_json(self) -> list[Json]:
         """
