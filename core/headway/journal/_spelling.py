@@ -75,11 +75,12 @@ def spell_value(value: CallValue) -> str | None:
         return None
     if type(value) is Proposal:
         check_depth(value.diff, "it")
+        return _proposal(value)
     text = spell(value)
     return text if type(value) in _CHANGING else None
 
 
-_CHANGING = (Proposal, dict, list)
+_CHANGING = (dict, list)
 """What somebody may change in place, and holds no artifact."""
 
 
@@ -91,6 +92,17 @@ def _outcome(outcome: Outcome) -> str:
     output = outcome.output
     text = "null" if output is None else _text(output) if type(output) is str else spell(output)
     return f'{{"$":"Outcome","reward":{outcome.reward!r},"output":{text}}}'
+
+
+def _proposal(proposal: Proposal) -> str:
+    keys = ",".join(map(_text, proposal.keys))
+    rest = ',"no_op":true' if proposal.no_op else ""
+    if proposal.contract_breaking:
+        rest += ',"contract_breaking":true'
+    return (
+        f'{{"$":"Proposal","diff":{spell(proposal.diff)},"digest":"{proposal.digest}",'
+        f'"keys":{{"$t":[{keys}]}},"size":{proposal.size}{rest}}}'
+    )
 
 
 def _value(value: CallValue, encode: Encoder) -> str:
