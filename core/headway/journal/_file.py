@@ -15,8 +15,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
@@ -32,10 +32,10 @@ from headway.journal._checkpoints import last_event, newest, put
 from headway.journal._rows import Row
 from headway.journal._spelling import (
     Damaged,
-    Kept,
     is_interruption,
     read_rows,
-    spell_rows,
+    sealed,
+    spell_row,
     spell_value,
 )
 from headway.machine import CallValue, Event
@@ -92,8 +92,7 @@ class JournalFile:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
-    _waiting: deque[Kept] = attrs.field(factory=deque[Kept], init=False)
-    _lines: list[str] = attrs.field(factory=list[str], init=False)
+    _waiting: list[str] = attrs.field(factory=list[str], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
     _encode: Encoder = attrs.field(init=False)
@@ -296,16 +295,29 @@ class JournalFile:
         if (text := spell_value(value)) is not None:
             self._spelled[call] = text
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str) -> None:
         """
         Keep one event; it is on its way to the disk when this returns.  From one thread at a time.
 
+        It is spelled here, since another thread would take the interpreter's time for that all the
+        same, and keep whole groups of events alive until then.
+
         Raises:
             LedgerError: an earlier one could not be written; nothing more is kept.
+            TypeError: it holds what can't be kept.
+            ValueError: it holds NaN or an infinity.
         """
         if self._closing or self._broken is not None or len(self._waiting) >= MOST_WAITING:
             self._wait_for_room()
-        self._waiting.append((event, answers, witness))
+        if self._writer is None and not self._durable:
+            self._artifacts.look()  # a run that was cut back to nothing has left its artifacts
+        try:
+            text = spell_row(event, answers, witness, self._spelled, self._encode)
+        except BaseException as error:  # the machine has handled it: nothing may come behind the gap
+            self._break(error)
+            raise
+        line, self._checksum = sealed(text, self._checksum)
+        self._waiting.append(line)
         self._count += 1
         # The writer says that it is idle before it looks for the last time.
         if self._idle:
@@ -335,8 +347,6 @@ class JournalFile:
             raise LedgerError(f"{self.database.path}: the journal was closed before this event")
 
     def _start(self) -> None:
-        if not self._durable:  # a run that was cut back to nothing has left its artifacts
-            self._artifacts.look()
         self.database.rider = self._ride
         writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
         try:
@@ -413,20 +423,13 @@ class JournalFile:
         with self._lock:
             while True:
                 self._idle = True
-                while not self._left and not self._closing:
+                while not self._waiting and not self._closing:
                     self._work.wait()
                 self._idle = False
                 left = self._flushed + pace - time.monotonic()
                 if left <= 0 or self._wanted > self._durable or self._closing:
-                    return self._left
+                    return bool(self._waiting)
                 self._work.wait(left)
-
-    @property
-    def _left(self) -> bool:
-        """
-        Whether there are rows that are not on the disk.
-        """
-        return bool(self._waiting or self._lines)
 
     def _break(self, error: BaseException) -> None:
         with self._lock:
@@ -443,28 +446,19 @@ class JournalFile:
             raise self._broken
         with self._lock:
             checkpoint, self._checkpoint = self._checkpoint, None
-        try:
-            self._spell_waiting()
-        except BaseException as error:
-            self._break(error)
-            raise
-        if self._lines:
+        lines = self._waiting[:]  # before the artifacts, of which these rows have named theirs
+        if lines:
             self._artifacts.flush(connection)
-            row = (self._durable, len(self._lines), "\n".join(self._lines))
+            row = (self._durable, len(lines), "\n".join(lines))
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
         if checkpoint is not None:
             put(connection, *checkpoint)
-        return self._landed
+        return partial(self._landed, len(lines))
 
-    def _spell_waiting(self) -> None:
-        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        lines, self._checksum = spell_rows(group, self._spelled, self._checksum, self._encode)
-        self._lines += lines
-
-    def _landed(self) -> None:
+    def _landed(self, rows: int) -> None:
         self._artifacts.landed()
         with self._lock:
             self._flushed = time.monotonic()
-            self._durable += len(self._lines)
-            self._lines = []
+            self._durable += rows
+            del self._waiting[:rows]
             self._settled.notify_all()

@@ -4,7 +4,7 @@ The rows of a journal, kept in memory, and what a machine makes of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -46,9 +46,9 @@ class Keeper(Protocol):
         """
         ...
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str) -> None:
         """
-        Keep one event.
+        Keep one event, as it and the answers are now.
         """
         ...
 
@@ -78,11 +78,11 @@ class Journal:
         Nothing to look at: what is in memory is kept as it is.
         """
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str = "") -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str = "") -> None:
         """
         Keep one event.
         """
-        self.rows.append(Row(event, answers, witness))
+        self.rows.append(Row(event, tuple(answers), witness))
 
     def settle(self, *, urgent: bool = True) -> None:
         """
