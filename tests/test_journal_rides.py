@@ -4,6 +4,8 @@ Rows of the journal come along with what is committed to their database, whole a
 
 import sqlite3
 import threading
+from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -23,10 +25,13 @@ def path(tmp_path):
 
 @pytest.fixture
 def journal(path):
-    """A journal without rows, whose thread waits for a word: nobody but a commit writes in time."""
+    """A journal without rows; at the end of its test its thread ends, whatever it has come to."""
     journal = JournalFile(Database(path))
     journal.begin({})
-    return journal
+    yield journal
+    with suppress(LedgerError, TypeError):
+        journal.close()
+    journal.database.close()
 
 
 @pytest.fixture
@@ -41,6 +46,14 @@ def keep(journal, events):
 
 def commit(ledger, number):
     return ledger.commit(number, Artifact({"a": number + 1}), key=str(number), message="")
+
+
+def append_undone(journal, event, answers=()):
+    """An event comes in, and is written into a transaction that then fails."""
+    with journal.database.writing() as connection:
+        journal.append(event, answers, "")
+        journal.database.rider(connection)
+        raise ZeroDivisionError
 
 
 def read(path):
@@ -107,10 +120,8 @@ def test_a_commit_that_is_undone_loses_no_row(journal, path):
     keep(journal, TICKS[:1])
     journal.settle()
     for number in range(1, 30):
-        with pytest.raises(ZeroDivisionError), journal.database.writing() as connection:
-            keep(journal, TICKS[number : number + 1])
-            journal.database.rider(connection)
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            append_undone(journal, TICKS[number])
     journal.settle()
 
     assert TICKS[:30] == read(path)
@@ -123,10 +134,8 @@ def test_artifacts_of_an_undone_commit_come_with_the_next(journal, ledger, path)
     journal.settle()
     heads = [Artifact({**parts, "a": str(n)}) for n in range(3)]
     for event, head in zip(TICKS[1:], heads, strict=False):
-        with pytest.raises(ZeroDivisionError), journal.database.writing() as connection:
-            journal.append(event, (head,), "")
-            journal.database.rider(connection)
-            raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError):
+            append_undone(journal, event, (head,))
     commit(ledger, 0)
     again = JournalFile(Database(path))
 
@@ -139,7 +148,8 @@ def test_a_version_is_not_made_without_its_rows(journal, ledger, path):
     journal.settle()
     with pytest.raises(TypeError, match="can't be journalled"):
         journal.append(Tick(1.0), (object(),), "")
-    for use in (lambda: commit(ledger, 0), lambda: keep(journal, TICKS[2:3]), journal.close):
+    commits = partial(commit, ledger, 0)
+    for use in (commits, partial(keep, journal, TICKS[2:3]), journal.close, commits):
         with pytest.raises(TypeError, match="can't be journalled"):
             use()
     head = SqliteLedger(path).snapshot()

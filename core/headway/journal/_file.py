@@ -313,8 +313,8 @@ class JournalFile:
             self._artifacts.look()  # a run that was cut back to nothing has left its artifacts
         try:
             text = spell_row(event, answers, witness, self._spelled, self._encode)
-        except BaseException as error:  # the machine has handled it: nothing may come behind the gap
-            self._break(error)
+        except BaseException as error:
+            self._break(error)  # the machine has handled it: nothing may come behind the gap
             raise
         line, self._checksum = sealed(text, self._checksum)
         self._waiting.append(line)
@@ -397,9 +397,9 @@ class JournalFile:
             writer = self._writer
         if writer is not None:
             writer.join()
-        self.database.rider = None
         if self._broken is not None:
-            raise self._broken
+            raise self._broken  # and rides on: no version is made whose rows are not there
+        self.database.rider = None
 
     # ------------------------------------------------------------------ the writer
 
