@@ -30,13 +30,13 @@ class TestSqlite(LedgerContract):
     def reopen(self):
         def again(ledger):
             ledger.close()
-            return SqliteLedger(ledger._database.path)
+            return SqliteLedger(ledger.database.path)
 
         return again
 
     @pytest.fixture
     def elsewhere(self):
-        return lambda ledger: (SqliteLedger, ledger._database.path)
+        return lambda ledger: (SqliteLedger, ledger.database.path)
 
 
 class TestSqliteInADatabaseOfItsOwners(LedgerContract):
@@ -59,6 +59,6 @@ class TestSqliteInADatabaseOfItsOwners(LedgerContract):
     def reopen(self):
         def again(ledger):
             ledger.close()
-            return SqliteLedger(ledger._database)
+            return SqliteLedger(ledger.database)
 
         return again

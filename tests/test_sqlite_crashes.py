@@ -168,7 +168,7 @@ def test_on_a_full_disk_the_head_stays(path):
     made(path, 3)
     large = {"a": os.urandom(200_000).hex()}
     with closing(SqliteLedger(path)) as ledger:
-        connection = ledger._database._connection
+        connection = ledger.database._connection
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages}")
         for _ in range(2):

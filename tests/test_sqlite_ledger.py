@@ -426,7 +426,7 @@ def test_a_transaction_that_raises_leaves_nothing(path):
     Nor does one inside another one, which is refused.
     """
     with closing(SqliteLedger(path)) as ledger:
-        database = ledger._database
+        database = ledger.database
         with suppress(KeyError), database.writing() as connection:
             connection.execute("DELETE FROM ledger_log")
             raise KeyError

@@ -186,7 +186,7 @@ def options(kind, seed, rollouts, ledger="sqlite"):
 PLACES = {
     "opening": "headway.rundir:RunDirectory.__init__",
     "reading": "headway.drivers:take_up",
-    "group": "headway.journal:JournalFile._write_group",
+    "group": "headway.journal:JournalFile._ride",
     "commit": "headway.drivers:Workbench._commit",
     "ending": "headway.rundir:RunDirectory.end",
 }

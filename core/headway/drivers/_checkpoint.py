@@ -49,7 +49,7 @@ def take(engine: Engine) -> Json | None:
     }
 
 
-EVERY = 5_000
+EVERY = 10_000
 """Events between two checkpoints of a run directory."""
 
 

@@ -193,7 +193,9 @@ class DomainCalls:
         return self._try(asked(self.domain.apply, call.artifact.value, call.diff), call)
 
     def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
-        more = self._more("rollout", call.payload, call.ticket, "rollout", *call.ticket.key)
+        more = _NOTHING
+        if self._wants["rollout"]:  # else no key of a random stream need be made
+            more = self._more("rollout", call.payload, call.ticket, "rollout", *call.ticket.key)
         return self.domain.rollout(state, self.tasks[call.task], **more)
 
     def _measure(self, call: MeasureCall) -> Any:

@@ -133,7 +133,7 @@ class Engine:
         if self.stopped_at is None:
             self.note_stop()
         if self.journal is not None:
-            self.journal.append(event, tuple(self.lookups.answers), self.machine.witness)
+            self.journal.append(event, self.lookups.answers, self.machine.witness)
         if self.validate:
             self.machine.validate()
         return out

@@ -93,7 +93,8 @@ class Loop:
             own: The calling task is one of the loop's and is about to look itself.
         """
         if own:
-            self._spawn(len(self.waiting) - 1)
+            if len(self.waiting) > 1:
+                self._spawn(len(self.waiting) - 1)
         elif self.waiting and not self._nudged:
             self._nudged = True
             self.soon(self._look)

@@ -234,10 +234,10 @@ class Workbench:
 
     def _settle(self) -> None:
         """
-        What leads to a version is durable before the version is: whoever takes the run up commits
-        under the same key.
+        What leads to a version is durable no later than the version is: whoever takes the run up
+        commits under the same key.
         """
-        if self.journal is not None:
+        if self.journal is not None and not self.journal.comes_with(self.ledger):
             self.journal.settle()
 
     # ------------------------------------------------------- checked, as the machine takes it

@@ -35,17 +35,14 @@ from headway.machine import (
     Abort,
     Call,
     Cancel,
-    CommitCall,
     Event,
     Failed,
     Finish,
     Notify,
-    PromoteCall,
     Resume,
     Run,
     Stop,
     Tick,
-    TrainCall,
 )
 
 LINGER = 0.2
@@ -261,15 +258,13 @@ class ConcurrentRun:
 
     def _begin(self, instruction: Run) -> None:
         call = instruction.call
-        if isinstance(call, CommitCall | PromoteCall):
-            self._commits.put(call)
-        elif call.kind in self._coroutines:
+        if call.kind in self._coroutines:  # the ledger's kinds never are
             self._loop.put(call)
-        elif isinstance(call, TrainCall):
+            return
+        lane = self._lanes.get(call.kind, self._work)
+        if lane is self._trainings:
             self._in_training.add(call.id)
-            self._trainings.put(call)
-        else:
-            self._work.put(call)
+        lane.put(call)
 
     def _cancel(self, instruction: Cancel) -> None:
         self._cancelled.add(instruction.call)

@@ -52,7 +52,9 @@ _Line: TypeAlias = tuple[str, "str | None", bytes]
 @attrs.define(eq=False)
 class Artifacts:
     """
-    Writes and reads the artifacts of one journal; used from one thread at a time.
+    Writes and reads the artifacts of one journal.
+
+    One thread at a time names them, one at a time writes them down, and one at a time reads.
 
     Args:
         database: Where they lie.
@@ -62,7 +64,8 @@ class Artifacts:
     _written: set[str] = attrs.field(factory=set[str], init=False)
     _last: Artifact | None = attrs.field(default=None, init=False)
     _chain: int = attrs.field(default=0, init=False)
-    _new: list[_Line] = attrs.field(factory=list[_Line], init=False)
+    _named: list[Artifact] = attrs.field(factory=list[Artifact], init=False)
+    _lines: list[_Line] = attrs.field(factory=list[_Line], init=False)
     _read: WeakValueDictionary[str, Artifact] = attrs.field(
         factory=WeakValueDictionary[str, Artifact], init=False
     )
@@ -84,12 +87,12 @@ class Artifacts:
         """
         digest = artifact.digest
         if digest not in self._written:
-            self._new.append(self._line(digest, artifact))
+            self._named.append(artifact)
             self._written.add(digest)
-            self._last = artifact
         return {"$a": digest}
 
-    def _line(self, digest: str, artifact: Artifact) -> _Line:
+    def _line(self, artifact: Artifact) -> _Line:
+        digest = artifact.digest
         if self._last is not None and self._chain < _LONGEST_CHAIN:
             difference = _difference(self._last.value, artifact.value)
             if difference is not None:
@@ -101,17 +104,26 @@ class Artifacts:
 
     def flush(self, connection: sqlite3.Connection) -> None:
         """
-        Write down what was named since the last time.
+        Write down what was named since the last time that it ``landed``.
         """
+        for artifact in self._named[len(self._lines) :]:
+            self._lines.append(self._line(artifact))
+            self._last = artifact
         # Each statement lets go of the interpreter and must wait to have it back, so they are few.
-        for at in range(0, len(self._new), _AT_ONCE):
-            lines = self._new[at : at + _AT_ONCE]
+        for at in range(0, len(self._lines), _AT_ONCE):
+            lines = self._lines[at : at + _AT_ONCE]
             places = ",".join(["(?, ?, ?)"] * len(lines))
             connection.execute(
                 f"INSERT INTO journal_artifact VALUES {places}",  # noqa: S608 - holds no values
                 [part for line in lines for part in line],
             )
-        self._new = []
+
+    def landed(self) -> None:
+        """
+        What was flushed is on the disk.
+        """
+        del self._named[: len(self._lines)]
+        self._lines = []
 
     # ------------------------------------------------------------------ reading
 

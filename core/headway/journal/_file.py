@@ -5,7 +5,9 @@ Guarantee: rows are kept in order and in groups; once ``settle`` has returned, a
 before it survives the end of the process and the loss of power.  What is read is what was written, or
 ``LedgerCorrupt`` names the first event that is not.
 
-One thread writes; whoever appends does not wait for the disk, unless far too much waits already.
+Whoever commits something to the database takes along the rows that wait, and one thread does so when
+nobody else has for a while.  Whoever appends does not wait for the disk, unless far too much waits
+already.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 import attrs
 
 from headway.codec import Decoder, Encoder
-from headway.contracts import Json
+from headway.contracts import Json, Ledger
 from headway.errors import LedgerCorrupt, LedgerError
 from headway.journal._artifacts import TABLE as ARTIFACTS
 from headway.journal._artifacts import Artifacts
@@ -30,15 +32,17 @@ from headway.journal._checkpoints import last_event, newest, put
 from headway.journal._rows import Row
 from headway.journal._spelling import (
     Damaged,
-    Kept,
     is_interruption,
     read_rows,
-    spell_rows,
+    sealed,
+    spell_row,
     spell_value,
 )
 from headway.machine import CallValue, Event
 
 if TYPE_CHECKING:
+    import sqlite3
+
     from headway.builtins.sqlite import Database
 
 PACE = 0.01
@@ -88,7 +92,7 @@ class JournalFile:
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
     _work: threading.Condition = attrs.field(init=False)
     _settled: threading.Condition = attrs.field(init=False)
-    _waiting: deque[Kept] = attrs.field(factory=deque[Kept], init=False)
+    _waiting: list[str] = attrs.field(factory=list[str], init=False)
     _spelled: dict[int, str] = attrs.field(factory=dict[int, str], init=False)
     _artifacts: Artifacts = attrs.field(init=False)
     _encode: Encoder = attrs.field(init=False)
@@ -97,6 +101,7 @@ class JournalFile:
     _durable: int = attrs.field(default=0, init=False)
     _checksum: int = attrs.field(default=0, init=False)
     _wanted: int = attrs.field(default=0, init=False)
+    _flushed: float = attrs.field(default=0.0, init=False)
     _idle: bool = attrs.field(default=False, init=False)
     _closing: bool = attrs.field(default=False, init=False)
     _broken: BaseException | None = attrs.field(default=None, init=False)
@@ -290,16 +295,29 @@ class JournalFile:
         if (text := spell_value(value)) is not None:
             self._spelled[call] = text
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str) -> None:
         """
         Keep one event; it is on its way to the disk when this returns.  From one thread at a time.
 
+        It is spelled here, since another thread would take the interpreter's time for that all the
+        same, and keep whole groups of events alive until then.
+
         Raises:
             LedgerError: an earlier one could not be written; nothing more is kept.
+            TypeError: it holds what can't be kept.
+            ValueError: it holds NaN or an infinity.
         """
         if self._closing or self._broken is not None or len(self._waiting) >= MOST_WAITING:
             self._wait_for_room()
-        self._waiting.append((event, answers, witness))
+        if self._writer is None and not self._durable:
+            self._artifacts.look()  # a run that was cut back to nothing has left its artifacts
+        try:
+            text = spell_row(event, answers, witness, self._spelled, self._encode)
+        except BaseException as error:
+            self._break(error)  # the machine has handled it: nothing may come behind the gap
+            raise
+        line, self._checksum = sealed(text, self._checksum)
+        self._waiting.append(line)
         self._count += 1
         # The writer says that it is idle before it looks for the last time.
         if self._idle:
@@ -329,15 +347,12 @@ class JournalFile:
             raise LedgerError(f"{self.database.path}: the journal was closed before this event")
 
     def _start(self) -> None:
-        if not self._durable:  # a run that was cut back to nothing has left its artifacts
-            self._artifacts.look()
+        self.database.rider = self._ride
         writer = threading.Thread(target=self._write, name="headway-journal", daemon=True)
         try:
             writer.start()
         except RuntimeError as error:  # the system has no thread for it
-            with self._lock:
-                self._broken = error
-                self._settled.notify_all()
+            self._break(error)
             raise
         self._writer = writer
 
@@ -361,6 +376,14 @@ class JournalFile:
                     raise self._broken
                 self._settled.wait()
 
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        Whether a ledger's next commit takes along all that was appended before it.
+        """
+        return self.database.rider is not None and (
+            getattr(ledger, "database", None) is self.database
+        )
+
     def close(self) -> None:
         """
         Write what waits, and keep nothing any more; closing twice is harmless.
@@ -375,49 +398,67 @@ class JournalFile:
         if writer is not None:
             writer.join()
         if self._broken is not None:
-            raise self._broken
+            raise self._broken  # and rides on: no version is made whose rows are not there
+        self.database.rider = None
 
     # ------------------------------------------------------------------ the writer
 
     def _write(self) -> None:
-        due = time.monotonic()
-        while (found := self._next_group(due))[0]:
-            rows, checkpoint = found
+        pace = 0.0
+        while self._has_work(pace):
             began = time.monotonic()
             try:
-                self._write_group(rows, checkpoint)
+                with self.database.writing():
+                    pass  # what waits comes along
             except BaseException as error:  # noqa: BLE001 - it is raised where events come in
-                with self._lock:
-                    self._broken = error
-                    self._settled.notify_all()
+                self._break(error)
                 return
-            ended = time.monotonic()
-            due = ended + min(max(PACE, _REST * (ended - began)), SLOWEST_PACE)
-            with self._lock:
-                self._durable += len(rows)
-                self._settled.notify_all()
+            pace = min(max(PACE, _REST * (time.monotonic() - began)), SLOWEST_PACE)
 
-    def _next_group(self, due: float) -> tuple[list[Kept], tuple[int, Json] | None]:
+    def _has_work(self, pace: float) -> bool:
+        """
+        Wait until a group is due, so many seconds after the last; False once it is closed and
+        nothing waits.
+        """
         with self._lock:
-            self._idle = True
-            while not self._waiting and not self._closing:
-                self._work.wait()
-            self._idle = False
-            while self._wanted <= self._durable and not self._closing:
-                left = due - time.monotonic()
-                if left <= 0:
-                    break
+            while True:
+                self._idle = True
+                while not self._waiting and not self._closing:
+                    self._work.wait()
+                self._idle = False
+                left = self._flushed + pace - time.monotonic()
+                if left <= 0 or self._wanted > self._durable or self._closing:
+                    return bool(self._waiting)
                 self._work.wait(left)
-            checkpoint, self._checkpoint = self._checkpoint, None
-        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        return group, checkpoint
 
-    def _write_group(self, group: list[Kept], checkpoint: tuple[int, Json] | None) -> None:
-        lines, checksum = spell_rows(group, self._spelled, self._checksum, self._encode)
-        row = (self._durable, len(lines), "\n".join(lines))
-        with self.database.writing() as connection:
+    def _break(self, error: BaseException) -> None:
+        with self._lock:
+            self._broken = error
+            self._settled.notify_all()
+
+    def _ride(self, connection: sqlite3.Connection) -> Callable[[], None]:
+        """
+        Write what waits into somebody's transaction; where that fails, the next one takes it along.
+
+        The database lets one thread at a time do so.
+        """
+        if self._broken is not None:
+            raise self._broken
+        with self._lock:
+            checkpoint, self._checkpoint = self._checkpoint, None
+        lines = self._waiting[:]  # before the artifacts, of which these rows have named theirs
+        if lines:
             self._artifacts.flush(connection)
+            row = (self._durable, len(lines), "\n".join(lines))
             connection.execute("INSERT INTO journal VALUES (?, ?, ?)", row)
-            if checkpoint is not None:
-                put(connection, *checkpoint)
-        self._checksum = checksum
+        if checkpoint is not None:
+            put(connection, *checkpoint)
+        return partial(self._landed, len(lines))
+
+    def _landed(self, rows: int) -> None:
+        self._artifacts.landed()
+        with self._lock:
+            self._flushed = time.monotonic()
+            self._durable += rows
+            del self._waiting[:rows]
+            self._settled.notify_all()

@@ -4,13 +4,13 @@ The rows of a journal, kept in memory, and what a machine makes of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import attrs
 
 from headway.codec import decode, encode
-from headway.contracts import Json
+from headway.contracts import Json, Ledger
 from headway.errors import IllegalEventError, ReplayDivergence
 from headway.machine import CallValue, Event, Instruction, Machine, RecordedLookups
 
@@ -46,15 +46,21 @@ class Keeper(Protocol):
         """
         ...
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str) -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str) -> None:
         """
-        Keep one event.
+        Keep one event, as it and the answers are now.
         """
         ...
 
     def settle(self, *, urgent: bool = True) -> None:
         """
         Return once all that was appended before will survive a crash.
+        """
+        ...
+
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        Whether whatever a ledger commits next takes along all that was appended before.
         """
         ...
 
@@ -72,16 +78,23 @@ class Journal:
         Nothing to look at: what is in memory is kept as it is.
         """
 
-    def append(self, event: Event, answers: tuple[Any, ...], witness: str = "") -> None:
+    def append(self, event: Event, answers: Sequence[Any], witness: str = "") -> None:
         """
         Keep one event.
         """
-        self.rows.append(Row(event, answers, witness))
+        self.rows.append(Row(event, tuple(answers), witness))
 
     def settle(self, *, urgent: bool = True) -> None:
         """
         Nothing to wait for: what is in memory survives no crash.
         """
+
+    def comes_with(self, ledger: Ledger) -> bool:
+        """
+        It does not: what is in memory is written nowhere.
+        """
+        del ledger
+        return False
 
     def to_json(self) -> list[Json]:
         """

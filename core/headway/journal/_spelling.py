@@ -16,9 +16,9 @@ rest by way of the codec; both are read by the codec's rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from json.encoder import encode_basestring_ascii as _text
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 from zlib import crc32
 
 from headway.codec import Decoder, Encoder, encode, is_plain
@@ -27,9 +27,6 @@ from headway.contracts._depth import check_depth
 from headway.errors import shown
 from headway.journal._rows import Row
 from headway.machine import PLAIN, CallValue, Done, Event, Tick
-
-Kept: TypeAlias = tuple[Event, tuple[Any, ...], str]
-"""An event, the look-ups' answers and the machine's witness."""
 
 _spell = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
@@ -75,11 +72,12 @@ def spell_value(value: CallValue) -> str | None:
         return None
     if type(value) is Proposal:
         check_depth(value.diff, "it")
+        return _proposal(value)
     text = spell(value)
     return text if type(value) in _CHANGING else None
 
 
-_CHANGING = (Proposal, dict, list)
+_CHANGING = (dict, list)
 """What somebody may change in place, and holds no artifact."""
 
 
@@ -93,35 +91,53 @@ def _outcome(outcome: Outcome) -> str:
     return f'{{"$":"Outcome","reward":{outcome.reward!r},"output":{text}}}'
 
 
+def _proposal(proposal: Proposal) -> str:
+    keys = ",".join(map(_text, proposal.keys))
+    rest = ',"no_op":true' if proposal.no_op else ""
+    if proposal.contract_breaking:
+        rest += ',"contract_breaking":true'
+    return (
+        f'{{"$":"Proposal","diff":{spell(proposal.diff)},"digest":"{proposal.digest}",'
+        f'"keys":{{"$t":[{keys}]}},"size":{proposal.size}{rest}}}'
+    )
+
+
 def _value(value: CallValue, encode: Encoder) -> str:
     if type(value) is Outcome:
         return _outcome(value)
     return repr(value) if type(value) is float else spell(value, encode)
 
 
-def spell_rows(
-    rows: Iterable[Kept], values: dict[int, str], before: int, encode: Encoder
-) -> tuple[list[str], int]:
+def sealed(text: str, before: int) -> tuple[str, int]:
     """
-    Rows as lines, each behind its checksum, and the checksum of the last one.
+    A row as a line behind its checksum, and that checksum.
 
     Args:
-        rows: The rows.
-        values: What ``spell_value`` said, by call; what is used is taken out.
+        text: The row.
         before: The checksum of all that came before.
-        encode: What writes values as JSON.
     """
-    lines: list[str] = []
-    for event, answers, witness in rows:
-        text = _row(event, answers, witness, values, encode)
-        before = crc32(text.encode(), before)
-        lines.append("%08x %s" % (before, text))  # noqa: UP031 - an f-string takes twice as long
-    return lines, before
+    checksum = crc32(text.encode(), before)
+    line = "%08x %s" % (checksum, text)  # noqa: UP031 - an f-string takes twice as long
+    return line, checksum
 
 
-def _row(
-    event: Event, answers: tuple[Any, ...], witness: str, values: dict[int, str], encode: Encoder
+def spell_row(
+    event: Event, answers: Sequence[Any], witness: str, values: dict[int, str], encode: Encoder
 ) -> str:
+    """
+    A row as JSON text.
+
+    Args:
+        event: The event.
+        answers: The look-ups' answers.
+        witness: The machine's.
+        values: What ``spell_value`` said, by call; what is used is taken out.
+        encode: What writes values as JSON.
+
+    Raises:
+        TypeError: it holds something that is neither JSON nor a value of Headway's.
+        ValueError: it holds NaN or an infinity.
+    """
     given = _answers(answers, encode) if answers else ""
     if type(event) is Done:
         known = values.pop(event.call, None) if values else None
@@ -138,7 +154,7 @@ def _row(
 _SPELLED_PLAIN = spell(PLAIN)
 
 
-def _answers(answers: tuple[Any, ...], encode: Encoder) -> str:
+def _answers(answers: Sequence[Any], encode: Encoder) -> str:
     return ",".join(
         [
             "null"

@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from headway.builtins.sqlite._troubles import code_of, trouble
 from headway.errors import LedgerClosedError, LedgerCorrupt, LedgerError, StorageError
@@ -39,6 +40,10 @@ _READ_ONLY = (
 """What stops a file from being opened for writing that may yet be read."""
 
 
+Rider: TypeAlias = Callable[[sqlite3.Connection], Callable[[], None]]
+"""Writes what waits into a transaction; what it returns is called once that is on the disk."""
+
+
 class Database:
     """
     A SQLite file that is shared by the threads of a process, and with other processes.
@@ -47,6 +52,10 @@ class Database:
     ``writing()``.  A process that was forked off must open the file anew.
 
     Safe to use from several threads at once; they take turns, also for reading.
+
+    Attributes:
+        rider: Called at the end of every ``writing()``, so that what waits to be written comes along
+            and needs no flush of its own; what it raises undoes the transaction.
 
     Args:
         path: The file.
@@ -63,6 +72,7 @@ class Database:
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool = True, read_only: bool = False
     ) -> None:
+        self.rider: Rider | None = None
         self._path = os.fspath(path)
         self._lock = threading.RLock()
         self._process = os.getpid()
@@ -100,7 +110,7 @@ class Database:
             LedgerClosedError: the database was closed.
             LedgerError: this thread is in a transaction already, or the process was forked off.
         """
-        with self._transaction("BEGIN IMMEDIATE") as connection:
+        with self._transaction("BEGIN IMMEDIATE", rides=True) as connection:
             yield connection
 
     @contextmanager
@@ -129,7 +139,7 @@ class Database:
             self._connection = None
 
     @contextmanager
-    def _transaction(self, begin: str) -> Generator[sqlite3.Connection]:
+    def _transaction(self, begin: str, *, rides: bool = False) -> Generator[sqlite3.Connection]:
         self._check_process()
         with self._lock, self._told():
             connection = self._connection
@@ -138,12 +148,17 @@ class Database:
             if connection.in_transaction:
                 raise LedgerError(f"{self._path}: a transaction was begun inside another one")
             connection.execute(begin)
+            landed = None
             try:
                 yield connection
+                if rides and self.rider is not None:
+                    landed = self.rider(connection)
                 connection.execute("COMMIT")
             finally:
                 if connection.in_transaction:  # SQLite ends it by itself after some errors
                     connection.execute("ROLLBACK")
+            if landed is not None:
+                landed()
 
     def _check_process(self) -> None:
         # Before the lock, which another thread of the parent may have held when it forked.

@@ -102,6 +102,7 @@ class SqliteLedger:
 
     Attributes:
         durability: ``power``: what was acknowledged survives the loss of power.
+        database: Where it commits.
 
     Raises:
         OptionError: there is no path, or ``keep_versions`` is no whole number of at least 1.
@@ -127,8 +128,8 @@ class SqliteLedger:
         self._keep = KEPT_WHOLE if keep_versions is None else keep_versions
         check_count("keep_versions", self._keep, 1)
         self._owner = not isinstance(path, Database)
-        self._database = path if isinstance(path, Database) else Database(path)
-        self._states = States(self._database.path)
+        self.database: Database = path if isinstance(path, Database) else Database(path)
+        self._states = States(self.database.path)
         self._heads: dict[str, _Head] = {}
         self._closed = False
         try:
@@ -155,7 +156,7 @@ class SqliteLedger:
             LedgerClosedError: the ledger was closed.
         """
         self._check_open()
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             if version is None:
                 return self._head(connection, branch).snapshot
             return Snapshot(version, self._version(connection, branch, version)[1].artifact)
@@ -178,7 +179,7 @@ class SqliteLedger:
         """
         self._check_open()
         digest = artifact.digest  # hashed outside the lock, and refused before anything changes
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             head = self._head(connection, branch)
             if (known := _known(connection, branch, key)) is not None:
                 return _again(key, known, digest)
@@ -212,7 +213,7 @@ class SqliteLedger:
             LedgerClosedError: the ledger was closed.
         """
         self._check_open()
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             origin, stored = self._version(connection, source, version)
             last = self._last(connection, target)
             own = _row_of(connection, target, version)
@@ -238,7 +239,7 @@ class SqliteLedger:
             LedgerClosedError: the ledger was closed.
         """
         self._check_open()
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             self._last(connection, branch)
             rows = connection.execute(
                 "SELECT number, version, parent, digest, message, key FROM ledger_log"
@@ -248,7 +249,7 @@ class SqliteLedger:
         for place, row in enumerate(rows):
             if row[0] != place:
                 reason = f"entry {place} of the log is missing"
-                raise LedgerCorrupt(self._database.path, f"branch {branch}", reason)
+                raise LedgerCorrupt(self.database.path, f"branch {branch}", reason)
         return tuple(_entry(*row[1:]) for row in rows if row[2] is not None)
 
     def fork(self, branch: str, *, source: str = "dev") -> Snapshot:
@@ -264,7 +265,7 @@ class SqliteLedger:
         """
         self._check_open()
         check_id(branch)
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             head = self._head(connection, source)
             if branch in _branches(connection):
                 raise LedgerError(f"branch {branch!r} exists already")
@@ -283,19 +284,19 @@ class SqliteLedger:
         self._closed = True
         self._heads = {}  # not cleared: another thread may be looking through it
         if self._owner:
-            self._database.close()
+            self.database.close()
 
     def _check_open(self) -> None:
         if self._closed:
             raise LedgerClosedError(
-                f"the sqlite ledger {self._database.path} was closed before this call"
+                f"the sqlite ledger {self.database.path} was closed before this call"
             )
 
     def _begin(self, initial: Artifact) -> None:
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             if _tables_are_there(connection):
                 return
-        with self._database.writing() as connection:
+        with self.database.writing() as connection:
             if _tables_are_there(connection):
                 return  # another process that opened the file was faster
             for statement in _TABLES:
@@ -320,7 +321,7 @@ class SqliteLedger:
             return _row(found)
         known = _branches(connection)
         if branch in known:
-            raise LedgerCorrupt(self._database.path, f"branch {branch}", "its log is missing")
+            raise LedgerCorrupt(self.database.path, f"branch {branch}", "its log is missing")
         raise LedgerError(f"there is no branch {branch!r}; there are {', '.join(sorted(known))}")
 
     def _head(self, connection: sqlite3.Connection, branch: str) -> _Head:
