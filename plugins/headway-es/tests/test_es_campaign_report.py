@@ -179,6 +179,46 @@ def test_a_page_of_all_seeds(tmp_path):
     assert 2 == len(list((tmp_path / "docs" / "figures").iterdir()))
 
 
+def test_the_page_says_what_no_p_says(tmp_path):
+    """
+    Of a p that is not small, of several tables, of equivalence among many, and of bands.
+    """
+    text, _ = page_of(tmp_path, 20)
+
+    assert "A p that is not small says nothing" in text
+    assert "No correction is over several tables." in text
+    assert "it is not corrected for how many there are" in text
+    assert "of each mean alone" in text
+    assert "its runs are the same in both tables; Holm's correction leaves it out" in text
+    assert "in the normal approximation" in text
+    assert "at its worst" not in text
+
+
+def test_the_gradients_rows_are_as_said(tmp_path):
+    """
+    The same runs in the tables of both learning rates, and an empty cell where Holm's p would be.
+    """
+    text, _ = page_of(tmp_path, 20)
+    rows = [line for line in text.splitlines() if line.startswith(f"| {GRADIENT} |")]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows[:2]]
+
+    assert cells[0][3] == cells[1][3] != ""
+    assert ["", ""] == [row[6] for row in cells]
+    assert all(row[5] for row in cells)
+
+
+@pytest.mark.parametrize(("seeds", "told"), [(1, "one seed"), (2, "mean of 2 seeds"), (3, "")])
+def test_bands_are_of_as_many_seeds_as_intervals(tmp_path, seeds, told):
+    """
+    Of one or two seeds there is no band, as there is no interval in the tables.
+    """
+    page_of(tmp_path, seeds)
+    figure = (tmp_path / "docs" / "figures" / "async-es-updates.svg").read_text(encoding="utf-8")
+
+    assert f"MiniTerm: {told or 'mean of 3 seeds, 95 % intervals'}<" in figure
+    assert (seeds >= 3) == ("PolyCollection" in figure)
+
+
 def test_checks_that_differ_are_counted(tmp_path):
     """
     The page tells how many led to another theta.
