@@ -219,6 +219,27 @@ def test_bands_are_of_as_many_seeds_as_intervals(tmp_path, seeds, told):
     assert (seeds >= 3) == ("PolyCollection" in figure)
 
 
+def test_marks_of_functions_are_those_of_their_p(tmp_path):
+    """
+    A star below 0.05 after Holm's correction, an equals sign below 0.05 of equivalence, in every table.
+    """
+    plan = attrs.evolve(PLAN, margins={"miniterm": 2.0, "functions": 0.31})
+    text, _ = page_of(tmp_path, 20, plan)
+    analysis = Analysis.of(Store.read(tmp_path / "results"))
+    wanted, levels = [], []
+    for law in (None, *plan.laws):
+        for rate in plan.rates:
+            rows = analysis.table("sphere-100", rate, "area", law)[1:]
+            levels += [row.difference.equivalence for row in rows]
+            wanted.append(
+                [(row.corrected < 0.05, row.difference.equivalence < 0.05) for row in rows]
+            )
+    told = [line.split("|")[3:-1] for line in text.splitlines() if line.startswith("| sphere-100")]
+
+    assert wanted == [[("*" in cell, "=" in cell) for cell in cells] for cells in told]
+    assert any(0.05 < level < 0.5 for level in levels)
+
+
 def test_checks_that_differ_are_counted(tmp_path):
     """
     The page tells how many led to another theta.
