@@ -10,9 +10,11 @@ from statistics import fmean
 import attrs
 import pytest
 
-from headway_es.campaign import FULL, Done, Plan, Store, compare, write_report
+from headway_es.campaign import FULL, Difference, Done, Plan, Store, compare, write_report
 from headway_es.campaign._analysis import Analysis, area, held
+from headway_es.campaign._claims import CLAIMS, _verdict
 from headway_es.campaign._plan import GRADIENT
+from headway_es.campaign._words import interval
 
 PLAN = Plan(
     problems=("miniterm", "sphere-100"),
@@ -238,6 +240,20 @@ def test_marks_of_functions_are_those_of_their_p(tmp_path):
 
     assert wanted == [[("*" in cell, "=" in cell) for cell in cells] for cells in told]
     assert any(0.05 < level < 0.5 for level in levels)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(-0.8, 0.46, "consistent with it"), (-0.8, 0.44, "outside of the interval")],
+)
+def test_a_verdict_is_of_the_interval_that_is_shown(low, high, told):
+    """
+    A published +0.5 is not outside of an interval that is shown to end at +0.5.
+    """
+    found = Difference(count=20, mean=-0.1, deviation=1.0, low=low, high=high, p=0.5)
+
+    assert told == _verdict(CLAIMS[0], found)
+    assert (told == "consistent with it") == interval(found).endswith("+0.5]")
 
 
 def test_checks_that_differ_are_counted(tmp_path):
