@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from itertools import permutations
 from pathlib import Path
+from random import Random
 from statistics import fmean
 
 import pytest
@@ -23,6 +24,7 @@ def harness(module):
 
 
 durations, fresh, peers = harness("durations"), harness("fresh"), harness("peers")
+cards = harness("cards")
 bare, rules, search, watching = map(harness, ("engines.bare", "rules", "search", "watching"))
 KEYS, RIGHT = search.KEYS, rules.RIGHT
 
@@ -165,6 +167,43 @@ def test_fresh_process():
         fresh.call("harness.durations:bound", durations=[3.0], workers=0)
 
 
+@pytest.mark.parametrize("staleness", [1, 2, 4])
+def test_bare_counters(staleness):
+    """The bare counters let each step begin when the gate does."""
+
+    def endings(make):
+        loop, draw, seen = make(8, staleness), Random(staleness), [0]
+        step = loop.step
+
+        def pick():
+            seen[-1] += 1
+            return draw.random()
+
+        def noted(*version):
+            seen.append(0)
+            return step(*version)
+
+        loop.step = noted
+        loop.run(200, pick)
+        return seen[:-1]
+
+    assert endings(cards.Core) == endings(cards.Bare)
+    assert 8 < max(endings(cards.Bare))
+
+
+def test_cards_are_used_up():
+    """With the optimizer, as many steps are made, and no noise is drawn."""
+    pytest.importorskip("headway_es", reason="needs headway-es")
+    loop = cards.Whole(8, 2)
+    loop.run(30, Random(1).random)
+
+    assert 30 == loop.head.version
+    assert 240 == loop.memory["report"]["updates"] * 8
+    assert (
+        0.0 == abs(importlib.import_module("headway_es").theta_of(loop.head.artifact.value)).max()
+    )
+
+
 SCRIPTS = {
     "overlap": "--sizes 4:2 --each 10 --laws pareto --shares 0.5 --drivers threads --engines headway bare",
     "overhead": "--workers 8 --each 5 --solved 200 --starts 1 --drivers asyncio",
@@ -181,7 +220,7 @@ SCRIPTS = {
     "endings": "--parts hung --places reverify --drivers threads",
     "llm_shaped": "--laws uniform --slots 16 --drivers simulated --peers no",
     "episodes": "--seconds 0.02",
-    "es": "--dim 70000 --pairs 2 --times 1 --megabytes 4",
+    "es": "--dim 70000 --pairs 2 --times 1 --megabytes 4 --updates 3 --peers none",
     "es_bounds": "--gates 50 --runs 2 --updates 4 --cards 320 --long 4",
     "es_schedules": "--rates 0.02 --updates 3 --schedules sync wait-1 10%/4 drop-1",
     "router": "--policies guarded --latencies 0 --peers none",
@@ -281,6 +320,22 @@ def test_peer_learns_the_router(mode):
 
     assert found["reward"] >= 0.95
     assert "target_reward" == found["stop"]
+
+
+@pytest.mark.skipif(
+    not peers.interpreter(peers.FOLDER_ES).exists(),
+    reason="needs the peers' environment: python benchmarks/make_peers.py --es",
+)
+@pytest.mark.parametrize("name", ["evosax", "evotorch"])
+def test_peer_strategies(name):
+    """A peer that is installed makes its generations, and its version is told."""
+    python = str(peers.interpreter(peers.FOLDER_ES))
+    asked = {"dim": 70_000, "pairs": 2, "times": 2}
+    found = fresh.call("harness.es_peers:measured", python, name=name, **asked)
+
+    assert found["version"] == fresh.call("harness.es_peers:installed", python, name=name)
+    assert 2 == len(found["rows"])
+    assert 0 < found["share"]
 
 
 def test_peers_that_cannot_be_made(tmp_path):

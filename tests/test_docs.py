@@ -85,26 +85,30 @@ def run_doctest(test: doctest.DocTest) -> None:
     assert not report, "".join(report)
 
 
+NEEDS = {
+    "headway_domains": "headway_domains",
+    "headway_rl": "headway_rl",
+    "headway_envs": "headway_envs",
+    "matplotlib": "matplotlib",
+    "headway_es": "headway_es",
+    "Cma(": "cma",
+    "Nevergrad(": "nevergrad",
+    "headway_pareto": "headway_pareto",
+    "headway_git": "headway_git",
+}
+"""What an example that holds a word needs."""
+
+
 def skip_without_what_it_needs(code: str) -> None:
     """
     Skip an example of a plug-in that is not installed.
     """
-    if "headway_domains" in code:
-        pytest.importorskip("headway_domains", reason="the example needs headway-domains")
-    if "headway_rl" in code:
-        pytest.importorskip("headway_rl", reason="the example needs headway-rl")
-    if "headway_envs" in code:
-        pytest.importorskip("headway_envs", reason="the example needs headway-envs")
-    if "matplotlib" in code:
-        pytest.importorskip("matplotlib", reason="the example needs matplotlib")
-    if "headway_es" in code:
-        pytest.importorskip("headway_es", reason="the example needs headway-es")
-    if "headway_pareto" in code:
-        pytest.importorskip("headway_pareto", reason="the example needs headway-pareto")
-    if "headway_git" in code:
-        pytest.importorskip("headway_git", reason="the example needs headway-git")
-        if not shutil.which("git") and "git" not in os.environ.get("HEADWAY_REQUIRE", ""):
-            pytest.skip("the example needs the program git")
+    for word, module in NEEDS.items():
+        if word in code:
+            pytest.importorskip(module, reason=f"the example needs {module.replace('_', '-')}")
+    required = "git" in os.environ.get("HEADWAY_REQUIRE", "")
+    if "headway_git" in code and not shutil.which("git") and not required:
+        pytest.skip("the example needs the program git")
 
 
 def run_example(name: str, line: int, code: str, namespace: dict) -> None:

@@ -1,5 +1,5 @@
 """
-The environment that the peers live in.
+The environments that the peers live in.
 """
 
 from __future__ import annotations
@@ -7,8 +7,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-FOLDER = Path(__file__).parent.parent / ".venv"
-"""Where ``make_peers.py`` makes it; Git ignores it."""
+_HERE = Path(__file__).parent.parent
+
+FOLDER = _HERE / ".venv"
+"""Where ``make_peers.py`` makes that of the engines; Git ignores it."""
+
+FOLDER_ES = _HERE / ".venv-es"
+"""The same of evolution strategies, which need gigabytes that the engines don't."""
 
 
 def interpreter(folder):

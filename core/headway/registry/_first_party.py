@@ -22,6 +22,7 @@ FOLDERS: Mapping[tuple[str, str], str] = MappingProxyType(
         ("domain", "rl"): "headway-rl",
         ("domain", "router"): "headway-domains",
         ("ledger", "git"): "headway-git",
+        ("observer", "es-fates"): "headway-es",
     }
 )
 """Distribution, which is also the folder below ``plugins/``, by (kind, name)."""

@@ -110,6 +110,23 @@ def test_no_two_jobs_share_a_candidate():
     assert len(seen) == len(set(seen))
 
 
+def test_jobs_unpickle_nothing(monkeypatch):
+    """
+    Only a step does, once: some optimizers hold all that they were ever told.
+    """
+    loads = []
+
+    def restore(self, state):
+        loads.append(self)
+        self.__dict__.update(state)
+
+    monkeypatch.setattr(Search, "__setstate__", restore, raising=False)
+    result = ran(Driven(), "wait-2", n_workers=9)
+
+    assert () == result.failures
+    assert result.version == len(loads)
+
+
 def test_a_run_that_lets_cards_grow_older_is_refused():
     """
     At the start, with both numbers.
@@ -155,6 +172,29 @@ def test_without_its_package_the_remedy_is_told(monkeypatch, package, driven):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(OptionError, match=rf"headway-es\[{package}\]"):
         driven.start(np.zeros(3), population=4, seed=0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_name_that_nevergrad_has_not_is_told():
+    """
+    With the nearest one that it has.
+    """
+    pytest.importorskip("nevergrad", reason="needs nevergrad")
+    with pytest.raises(OptionError, match=r"name='OnePlusOn': .*Did you mean 'OnePlusOne'"):
+        Nevergrad(name="OnePlusOn").start(np.zeros(3), population=4, seed=0)
+
+
+@pytest.mark.parametrize(("package", "driven"), [("cma", Cma()), ("nevergrad", Nevergrad())])
+def test_a_run_without_the_package_says_how_to_get_it(monkeypatch, package, driven):
+    """
+    It ends at once, and its warning and its failure name the extra.
+    """
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.warns(RuntimeWarning, match=rf"headway-es\[{package}\]"):
+        result = ran(driven)
+
+    assert "error" == result.stop_reason
+    assert f"headway-es[{package}]" in result.failures[0].fault.message
 
 
 def test_what_is_kept_goes_on_after_a_crash(tmp_path):

@@ -10,9 +10,11 @@ from statistics import fmean
 import attrs
 import pytest
 
-from headway_es.campaign import FULL, Done, Plan, Store, compare, write_report
+from headway_es.campaign import FULL, Difference, Done, Plan, Store, compare, write_report
 from headway_es.campaign._analysis import Analysis, area, held
+from headway_es.campaign._claims import CLAIMS, _verdict
 from headway_es.campaign._plan import GRADIENT
+from headway_es.campaign._words import interval
 
 PLAN = Plan(
     problems=("miniterm", "sphere-100"),
@@ -177,6 +179,81 @@ def test_a_page_of_all_seeds(tmp_path):
     for link in re.findall(r"\]\((\.\./figures/[^)]+)\)", text):
         assert (page.parent / link).read_text(encoding="utf-8").startswith("<?xml")
     assert 2 == len(list((tmp_path / "docs" / "figures").iterdir()))
+
+
+def test_the_page_says_what_no_p_says(tmp_path):
+    """
+    Of a p that is not small, of several tables, of equivalence among many, and of bands.
+    """
+    text, _ = page_of(tmp_path, 20)
+
+    assert "A p that is not small says nothing" in text
+    assert "No correction is over several tables." in text
+    assert "it is not corrected for how many there are" in text
+    assert "of each mean alone" in text
+    assert "its runs are the same in both tables; Holm's correction leaves it out" in text
+    assert "in the normal approximation" in text
+    assert "at its worst" not in text
+
+
+def test_the_gradients_rows_are_as_said(tmp_path):
+    """
+    The same runs in the tables of both learning rates, and an empty cell where Holm's p would be.
+    """
+    text, _ = page_of(tmp_path, 20)
+    rows = [line for line in text.splitlines() if line.startswith(f"| {GRADIENT} |")]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows[:2]]
+
+    assert cells[0][3] == cells[1][3] != ""
+    assert ["", ""] == [row[6] for row in cells]
+    assert all(row[5] for row in cells)
+
+
+@pytest.mark.parametrize(("seeds", "told"), [(1, "one seed"), (2, "mean of 2 seeds"), (3, "")])
+def test_bands_are_of_as_many_seeds_as_intervals(tmp_path, seeds, told):
+    """
+    Of one or two seeds there is no band, as there is no interval in the tables.
+    """
+    page_of(tmp_path, seeds)
+    figure = (tmp_path / "docs" / "figures" / "async-es-updates.svg").read_text(encoding="utf-8")
+
+    assert f"MiniTerm: {told or 'mean of 3 seeds, 95 % intervals'}<" in figure
+    assert (seeds >= 3) == ("PolyCollection" in figure)
+
+
+def test_marks_of_functions_are_those_of_their_p(tmp_path):
+    """
+    A star below 0.05 after Holm's correction, an equals sign below 0.05 of equivalence, in every table.
+    """
+    plan = attrs.evolve(PLAN, margins={"miniterm": 2.0, "functions": 0.31})
+    text, _ = page_of(tmp_path, 20, plan)
+    analysis = Analysis.of(Store.read(tmp_path / "results"))
+    wanted, levels = [], []
+    for law in (None, *plan.laws):
+        for rate in plan.rates:
+            rows = analysis.table("sphere-100", rate, "area", law)[1:]
+            levels += [row.difference.equivalence for row in rows]
+            wanted.append(
+                [(row.corrected < 0.05, row.difference.equivalence < 0.05) for row in rows]
+            )
+    told = [line.split("|")[3:-1] for line in text.splitlines() if line.startswith("| sphere-100")]
+
+    assert wanted == [[("*" in cell, "=" in cell) for cell in cells] for cells in told]
+    assert any(0.05 < level < 0.5 for level in levels)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [(-0.8, 0.46, "consistent with it"), (-0.8, 0.44, "outside of the interval")],
+)
+def test_a_verdict_is_of_the_interval_that_is_shown(low, high, told):
+    """
+    A published +0.5 is not outside of an interval that is shown to end at +0.5.
+    """
+    found = Difference(count=20, mean=-0.1, deviation=1.0, low=low, high=high, p=0.5)
+
+    assert told == _verdict(CLAIMS[0], found)
+    assert (told == "consistent with it") == interval(found).endswith("+0.5]")
 
 
 def test_checks_that_differ_are_counted(tmp_path):

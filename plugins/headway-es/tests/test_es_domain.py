@@ -222,6 +222,7 @@ def test_what_is_no_state_is_told():
         ({"lr": "fast"}, "lr='fast': Give a number"),
         ({"delay": "0.1"}, "Give SHARE,BY such as 0.1,4"),
         ({"delay": "1.5,2"}, "Give SHARE,BY"),
+        ({"cosine": "perhaps"}, "Give true or false"),
         ({"schedule": "wait"}, "wait-K, admit-K, pipeline-K or drop-K"),
         ({"schedule": "wait--1"}, "wait-K"),
     ],
@@ -246,12 +247,14 @@ def test_a_command_line_gives_texts():
         corrections="rate",
         schedule="pipeline-2",
         delay="0.5,2",
+        cosine="True",
     )
     aggregator = domain.defaults["aggregator"]
 
     assert (6, 0.1, 0.3) == (aggregator.population, aggregator.sigma, aggregator.lr)
     assert isinstance(aggregator, ES)
     assert Delay(share=0.5, by=2) == aggregator.delay
+    assert True is aggregator.cosine
     assert 10 == len(theta_of(domain.initial()))
     assert 2 == domain.defaults["max_staleness"]
 

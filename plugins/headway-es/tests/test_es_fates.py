@@ -4,6 +4,8 @@ Who is dropped.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from headway import run
@@ -11,6 +13,7 @@ from headway.contracts import CardDecided, Decision, GroupDropped, TicketEnded
 from headway.durations import parse_law
 from headway.testing.conformance import ObserverContract
 from headway_es import ESDomain, Fate, Fates, schedule
+from headway_es._told import ToldFates
 
 
 class TestFates(ObserverContract):
@@ -107,3 +110,38 @@ def test_without_dropping_there_is_nobody():
 
     assert (8 * 40, 0) == (fates.used.cards, fates.dropped.cards)
     assert fates.bias is None
+
+
+def test_a_command_line_is_told(tmp_path, capsys):
+    """
+    By the observer's name, on the error stream: how many, their fitness, and the difference.
+    """
+    from headway.cli import main
+
+    sets = [f"--set={s}" for s in ("dim=6", "population=8", "schedule=drop-1")]
+    law = ["--driver=simulated", "--durations=rollout=lognormal:1,1.5", "--workers=24"]
+    observed = ["--updates=20", "--observer=es-fates", "--json", f"--out={tmp_path / 'o'}"]
+
+    assert 0 == main(["run", "es", *sets, *law, *observed])
+    out, told = capsys.readouterr()
+    result = json.loads(out)
+    (line,) = [line for line in told.splitlines() if line.startswith("pairs: ")]
+
+    assert line.startswith("pairs: 160 used (mean fitness -")
+    assert f", {result['stale_discarded']} dropped (mean fitness -" in line
+    assert "mean fitness of those dropped less that of those used: " in told
+
+
+def test_what_there_is_not_is_not_told():
+    """
+    No mean of nothing and no difference; what was lost, with its reason.
+    """
+    fates = ToldFates()
+    for notice in (
+        GroupDropped(now=1.0, group=0, task="train-0", reason="timeout"),
+        ended(1, 2.5),
+        decided(1, "committed"),
+    ):
+        fates(notice)
+
+    assert ["pairs: 1 used (mean fitness 2.5), 0 dropped, 1 lost (timeout)"] == fates.lines()

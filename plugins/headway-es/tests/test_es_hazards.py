@@ -96,6 +96,35 @@ def test_weighing_cards_gives_that_share_too():
     assert math.exp(-0.09) == pytest.approx(found.effective, rel=0.02)
 
 
+def test_weights_are_the_ratio_of_the_densities_of_two_centres():
+    """
+    Of fresh cards 1, of stale ones that of the normal laws around the present centre and around their own;
+    what comes of it is the weighted mean of the scores, less the weighted mean of the ranks.
+    """
+    rng, sigma = np.random.default_rng(3), 0.1
+    theta = rng.normal(size=6)
+    base = theta + 0.06 * rng.normal(size=6)
+    cards = evaluated(sphere, base, [0, 1], base=0, version=1, sigma=sigma)
+    cards += evaluated(sphere, theta, [2, 3], base=1, version=1, sigma=sigma)
+    found = weigh(cards, source_of("zig32-v1", 1, 6), theta, lambda _: base)
+
+    ratios, scores, fitness = [], [], []
+    for card, centre in zip(cards, (base, base, theta, theta), strict=True):
+        eps = perturbation("zig32-v1", seed=1, job=card.job, dim=6).astype(float)
+        for sign in (1, -1):
+            point = centre + sigma * sign * eps
+            there, here = (np.sum((point - c) ** 2) / (2 * sigma**2) for c in (centre, theta))
+            ratios.append(math.exp(there - here))
+            scores.append((point - theta) / sigma)
+        fitness += card.fitness
+    shares = np.array(ratios) / sum(ratios)
+    ranks = np.argsort(np.argsort(fitness)) / 7
+    wanted = (shares * (ranks - shares @ ranks)) @ np.array(scores)
+    noise = [perturbation("zig32-v1", seed=1, job=card.job, dim=6) for card in cards]
+
+    assert wanted == pytest.approx(np.array(found.cards) @ np.array(noise) + found.bend, rel=1e-4)
+
+
 def test_after_one_step_in_high_dimension_nothing_is_effective_and_the_weights_are_refused():
     """
     A step of the learning rate 0.02 with sigma 0.05 in 1,000 dimensions, as Adam makes it: less than a

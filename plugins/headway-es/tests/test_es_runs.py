@@ -411,3 +411,33 @@ def test_a_bound_buys_no_more_speed_than_itself_and_one(bound):
     speed = spent["sync"] / spent[f"wait-{bound}"]
 
     assert 1.2 < speed < 1.1 * (bound + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "delay"), [("pipeline-8", None), ("wait-6", None), ("sync", "0.25,7")]
+)
+def test_how_far_the_centre_has_gone_is_told_of_every_stale_version(name, delay):
+    """
+    However old its cards are, and in every step.
+    """
+    seen = []
+
+    class Watched(ES):
+        def step(self, cards, context):
+            for request in super().step(cards, context):
+                seen.append(request.memory["report"])
+                yield request
+
+    watched = Watched(population=PAIRS, delay=domain(delay=delay).defaults["aggregator"].delay)
+    ran(name=name, aggregator=watched, updates=24, n_workers=40, law="lognormal:1,1")
+    before, most = {}, 0
+    for report in seen:
+        used = {int(lag) for lag, n in report["lags"].items() if n > before.get(lag, 0)} - {0}
+        version, before = report["last"]["version"], report["lags"]
+        told = {version - int(base) for base in report["last"]["drift"]}
+        most = max(most, *told, 0)
+
+        assert used == told
+        assert all(gone > 0 for gone in report["last"]["drift"].values())
+
+    assert most > 4

@@ -3,7 +3,8 @@ An optimizer that drives somebody else's: whatever asks for candidates and is to
 
 Such an optimizer changes as it is told.  What is remembered is what it was told, batch by batch; the optimizer
 itself is a function of that, of the seed and of the first theta, and is kept at hand as a pickle that no
-file ever holds.  In a process that goes on with a run it is told everything anew, once.
+file ever holds.  In a process that goes on with a run it is told everything anew, once.  Jobs read the
+candidates' values, which are kept beside it: some optimizers hold all that they were ever told.
 
 A job takes a candidate of the newest generation, by its number.  With a bound of K a generation has ``1 + K``
 times as many as a batch, so that no two jobs share one.
@@ -32,7 +33,7 @@ from headway.contracts import (
     Work,
     content_digest,
 )
-from headway.errors import OptionError
+from headway.errors import OptionError, suggestion
 from headway_es._arrays import encoded, state_of, theta_of
 from headway_es._kernels import Array
 
@@ -44,6 +45,8 @@ _FEWEST = 3
 
 _AT_HAND = 6
 """Optimizers kept at hand: jobs may begin on so many versions in turn."""
+
+_REGISTRY = "nevergrad.optimizers.registry"
 
 _COUNT: Any = [instance_of(int), ge(1)]
 _SIZE: Any = [instance_of((int, float)), gt(0), lt(float("inf"))]
@@ -113,6 +116,9 @@ class Cma:
     def start(self, theta: Array, *, population: int, seed: int) -> Any:
         """
         A new one, with random numbers of its own.
+
+        Raises:
+            OptionError: the package is not installed.
         """
         cma = _imported("cma")
         options = {
@@ -156,7 +162,7 @@ class Nevergrad:
     An optimizer of the package ``nevergrad``, by its name there.
 
     Args:
-        name: A key of ``nevergrad.optimizers.registry``.
+        name: A key of ``nevergrad.optimizers.registry``; another one fails the run as it begins.
         max_lag: The largest ``max_staleness`` that is let through.
     """
 
@@ -166,11 +172,17 @@ class Nevergrad:
     def start(self, theta: Array, *, population: int, seed: int) -> Any:
         """
         A new one, with random numbers of its own.
+
+        Raises:
+            OptionError: the package is not installed, or has no optimizer of that name.
         """
         nevergrad = _imported("nevergrad")
         shape = nevergrad.p.Array(init=np.array(theta, dtype=np.float64))
         shape.random_state = np.random.RandomState(seed % 2**32)
         registry = nevergrad.optimizers.registry
+        if self.name not in registry:
+            hint = suggestion(self.name, registry)
+            raise OptionError("name", self.name, f"Give a key of {_REGISTRY}.{hint}")
         return registry[self.name](shape, budget=None, num_workers=population)
 
     def ask(self, optimizer: Any, count: int) -> list[Any]:
@@ -199,6 +211,22 @@ class Nevergrad:
         return np.array(optimizer.provide_recommendation().value, dtype=np.float64)
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class _Kept:
+    """
+    An optimizer as it was at one version of the head.
+
+    Args:
+        pickled: The optimizer, and its candidates by generation.
+        values: The parameters of the candidates of its newest generation.
+        centre: What it recommends.
+    """
+
+    pickled: bytes
+    values: list[Array]
+    centre: Array
+
+
 @attrs.define(eq=False, kw_only=True)
 class AskTell:
     """
@@ -218,7 +246,7 @@ class AskTell:
 
     driven: Driven = attrs.field(factory=Cma)
     population: int = attrs.field(default=16, validator=_COUNT)
-    _kept: dict[str, bytes] = attrs.field(factory=dict[str, bytes], init=False)
+    _kept: dict[str, _Kept] = attrs.field(factory=dict[str, _Kept], init=False)
     """Optimizers that were made last, by what they were told: nothing but a cache."""
 
     @property
@@ -241,13 +269,13 @@ class AskTell:
         """
         held = _begun(head, ticket.seed) if memory is None else memory
         generation, place = len(held["told"]), ticket.group % self._ahead
-        candidate = self._optimizer(held)[1][generation][place]
+        candidate = self._at_hand(held).values[place]
         payload = {
             "job": ticket.group,
             "batch": ticket.group // self.population,
             "seed": ticket.seed,
             "asked": [generation, place],
-            "theta": encoded(self.driven.value(candidate)),
+            "theta": encoded(candidate),
         }
         return Work(payload=payload)
 
@@ -262,25 +290,23 @@ class AskTell:
         held = _begun(head, seed) if context.memory is None else context.memory
         batch = Artifact([[*member.payload["asked"], -member.reward] for member in members])
         after = _told(held, batch)
-        optimizer, _ = self._optimizer(after)
         # A centre that did not move would be no new version, and the new candidates belong to one.
         generation = {"generation": len(after["told"])}
-        state = {**head.artifact.value, **state_of(self.driven.centre(optimizer)), **generation}
+        state = {**head.artifact.value, **state_of(self._at_hand(after).centre), **generation}
         yield Commit(Artifact(state), cards, memory=after)
 
     @property
     def _ahead(self) -> int:
         return (1 + self.max_lag) * self.population
 
-    def _optimizer(self, memory: Json) -> tuple[Any, Asked]:
+    def _at_hand(self, memory: Json) -> _Kept:
         """
-        The optimizer that was told what is remembered, and its candidates by generation.
+        The optimizer that was told what is remembered, and what it asks for now.
         """
         key = memory["key"]
         if key not in self._kept:
-            self._keep(key, self._made(memory))
-        made: tuple[Any, Asked] = pickle.loads(self._kept[key])  # noqa: S301 - pickled by this object
-        return made
+            self._keep(key, *self._made(memory), len(memory["told"]))
+        return self._kept[key]
 
     def _made(self, memory: Json) -> tuple[Any, Asked]:
         """
@@ -295,7 +321,8 @@ class AskTell:
         known = [n for n, key in enumerate(chain) if key in self._kept]
         if known:
             first = known[-1]
-            optimizer, asked = pickle.loads(self._kept[chain[first]])  # noqa: S301 - as above
+            held = self._kept[chain[first]].pickled
+            optimizer, asked = pickle.loads(held)  # noqa: S301 - pickled by this object
         else:
             first = 0
             optimizer, asked = self._made({**memory, "told": []})
@@ -306,8 +333,12 @@ class AskTell:
             asked[number] = self.driven.ask(optimizer, self._ahead)
         return optimizer, asked
 
-    def _keep(self, key: str, made: tuple[Any, Asked]) -> None:
-        self._kept[key] = pickle.dumps(made)
+    def _keep(self, key: str, optimizer: Any, asked: Asked, generation: int) -> None:
+        self._kept[key] = _Kept(
+            pickled=pickle.dumps((optimizer, asked)),
+            values=[self.driven.value(candidate) for candidate in asked[generation]],
+            centre=self.driven.centre(optimizer),
+        )
         while len(self._kept) > _AT_HAND:
             del self._kept[next(iter(self._kept))]
 

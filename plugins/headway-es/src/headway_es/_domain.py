@@ -68,6 +68,7 @@ class ESDomain(Domain):
         corrections: See ``ES``.
         noise: See ``ES``.
         delay: See ``ES``; as a text ``SHARE,BY``.
+        cosine: See ``ES``; as a text ``true`` or ``false``.
         schedule: ``sync``, ``wait-K``, ``admit-K``, ``pipeline-K`` or ``drop-K``; None leaves it to the
             options of the run.
 
@@ -94,6 +95,7 @@ class ESDomain(Domain):
         "corrections": "some of recentre, decay, rate, importance, with commas; none by default",
         "noise": "zig32-v1, sign32-v1 or table32-v1/K; zig32-v1 by default",
         "delay": "SHARE,BY: a share of each batch is used so many updates later; none by default",
+        "cosine": "true: the report compares the gradients of fresh and of stale pairs; false by default",
         "schedule": "sync, wait-K, admit-K, pipeline-K or drop-K; by default as the run's options say",
     }
 
@@ -111,6 +113,7 @@ class ESDomain(Domain):
     corrections: Any = ()
     noise: str = "zig32-v1"
     delay: Any = None
+    cosine: Any = False
     schedule: str | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -132,7 +135,8 @@ class ESDomain(Domain):
 
     def _optimizer(self) -> ES:
         names = ("population", "sigma", "lr", "optimizer", "shaping", "corrections", "noise")
-        return ES(**{name: getattr(self, name) for name in names}, delay=_delay(self.delay))
+        given = {name: getattr(self, name) for name in names}
+        return ES(**given, delay=_delay(self.delay), cosine=_flag("cosine", self.cosine))
 
     def tasks(self) -> Splits:
         """
@@ -221,6 +225,13 @@ def _move_of(diff: Json) -> Array:
             f"{shown(diff)} is no change of theta: give {{'move': array}}"
         ) from error
     return decoded(held)
+
+
+def _flag(name: str, given: Any) -> bool:
+    held = {"true": True, "false": False}.get(str(given).lower())
+    if held is None:
+        raise OptionError(name, given, "Give true or false.")
+    return held
 
 
 def _delay(given: Any) -> Delay | None:

@@ -71,7 +71,8 @@ class ES:
         mirrored: Whether a job is a pair; else it is a single sample.
         delay: Holds a share of each batch back, for experiments.
         max_lag: The largest ``max_staleness`` that it bears; None is any.
-        history: How many earlier centres are kept for the report.
+        history: How many earlier centres are kept for the report, 0 for none; else also as many more as the
+            oldest card needs, unless importance weights have a history of their own.
         cosine: Whether the report compares the gradients of fresh and of stale cards, which takes as
             long as the step again.
 
@@ -157,7 +158,7 @@ class ES:
         """
         The commit that a batch leads to; of an empty one, in which all cards are held, the head again.
         """
-        head, kept = context.head, self._history(memory["thetas"], context.head)
+        head, kept = context.head, self._history(memory, [*batch, *held], context.head)
         after = {**memory, "held": held_json(held), "thetas": kept}
         if not batch:
             return Commit(head, cards, memory=after)
@@ -185,15 +186,25 @@ class ES:
         state = {**head.artifact.value, **state_of(moved)}
         return Commit(Artifact(state), cards, memory=after)
 
-    def _history(self, thetas: Mapping[str, Artifact], head: Snapshot) -> dict[str, Artifact]:
+    def _history(
+        self, memory: Any, cards: Sequence[Evidence], head: Snapshot
+    ) -> dict[str, Artifact]:
         """
-        The last centres, the present one among them.
+        The last centres, the present one among them; for the report also those of cards that are older.
         """
         importance = self._method.importance
         depth = max(self.history, 0 if importance is None else importance.history)
+        if not depth:
+            return {}
         least = head.version - depth
+        if importance is None:  # else the weights of older cards are refused, as they say
+            lags = [int(lag) for lag in (memory["report"] or {"lags": ()})["lags"]]
+            # The lags of cards that come grow by one a step at first.
+            bases = [head.version - lag - 1 for lag in lags] + [card.base for card in cards]
+            least = min([least, *bases])
+        thetas: Mapping[str, Artifact] = memory["thetas"]
         kept = {v: a for v, a in thetas.items() if least <= int(v) < head.version}
-        return kept if not depth else {**kept, str(head.version): head.artifact}
+        return {**kept, str(head.version): head.artifact}
 
 
 def check_together(shaping: str, corrections: Sequence[Correction], *, mirrored: bool) -> None:

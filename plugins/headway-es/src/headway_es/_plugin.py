@@ -23,6 +23,17 @@ def headway_aggregators() -> dict[str, str]:
 
 
 @hookimpl
+def headway_observers() -> dict[str, str]:
+    """
+    Who tells at the end of a run whom it has dropped: name to ``"module:attribute"``.
+
+    >>> headway_observers()
+    {'es-fates': 'headway_es._told:ToldFates'}
+    """
+    return {"es-fates": "headway_es._told:ToldFates"}
+
+
+@hookimpl
 def headway_domains() -> dict[str, str]:
     """
     What it is tried on: name to ``"module:attribute"``.

@@ -86,5 +86,6 @@ def _verdicts(claim: Claim, table: Sequence[Row]) -> Iterator[str]:
 def _verdict(claim: Claim, found: Difference) -> str:
     if found.count < FEW:
         return "too few seeds to say"
-    within = found.low <= claim.points <= found.high
+    # The ends as they are shown, to a tenth as what is published: a reader compares those.
+    within = round(found.low, 1) <= claim.points <= round(found.high, 1)
     return "consistent with it" if within else "outside of the interval"

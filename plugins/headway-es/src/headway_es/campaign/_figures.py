@@ -1,7 +1,8 @@
 """
 Learning curves of MiniTerm as SVG files, when matplotlib is installed.
 
-A line is the mean over the whole seeds, its band the bootstrap's 95 % interval of the mean.
+A line is the mean over the whole seeds, its band the bootstrap's 95 % interval of the mean; there is none of fewer
+seeds than an interval is told of in tables.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from headway_es.campaign._analysis import Analysis, held
 from headway_es.campaign._plan import GRADIENT
 from headway_es.campaign._statistics import bootstrap
 from headway_es.campaign._store import Done
+from headway_es.campaign._words import LEAST
 
 _POINTS = 20
 _STYLES = {
@@ -115,7 +117,10 @@ def _over_time(make: Any, analysis: Analysis, problem: str) -> Any:
         for axes, rate in zip(row, plan.rates, strict=True):
             runs = analysis.runs(problem, rate, law)
             _lines(axes, runs, partial(_by_time, law=law))
-            axes.set(title=f"learning rate {rate:g}, {law} durations", xlabel="virtual time")
+            axes.set(
+                title=f"learning rate {rate:g}, {law} durations",
+                xlabel="virtual time, in mean durations of a pair",
+            )
     return _finished(figure, grid, analysis, problem)
 
 
@@ -133,8 +138,9 @@ def _finished(figure: Any, grid: Any, analysis: Analysis, problem: str) -> Any:
     if handles:
         figure.legend(handles, labels, loc="outside lower center", ncols=min(5, len(labels)))
     counts = [len(analysis.seeds(problem, rate)) for rate in analysis.plan.rates]
-    told = f"mean of {min(counts)} seeds, 95 % intervals" if min(counts) > 1 else "one seed"
-    figure.suptitle(f"{problem}: {told}")
+    told = "one seed" if min(counts) == 1 else f"mean of {min(counts)} seeds"
+    bands = ", 95 % intervals" if min(counts) >= LEAST else ""
+    figure.suptitle(f"{'MiniTerm' if problem == 'miniterm' else problem}: {told}{bands}")
     return figure
 
 
@@ -144,7 +150,8 @@ def _lines(axes: Any, runs: dict[str, list[Done]], shape: _Shape) -> None:
         colour, style = _STYLES.get(condition, ("#999999", "-"))
         places, middle, low, high = shape(ran)
         axes.plot(places, middle, color=colour, linestyle=style, lw=1.6, label=condition)
-        axes.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
+        if len(ran) >= LEAST:
+            axes.fill_between(places, low, high, color=colour, alpha=0.1, linewidth=0)
 
 
 def _by_updates(ran: Sequence[Done], every: int) -> _Line:

@@ -23,7 +23,7 @@ from headway_es.campaign._words import FEW, LEAST, interval, markdown, p_value
 
 _LEVEL = 0.05
 _PUBLISHED = 1.6
-"""The smallest published difference, in points."""
+"""What a delay costs there at least, in points."""
 
 
 def write_report(store: Store, page: Path, figures: Path | None = None) -> None:
@@ -76,13 +76,15 @@ def _head(analysis: Analysis) -> Iterator[str]:
     yield (
         "Learning rates are two on purpose, "
         + " and ".join(f"{r:g}" for r in plan.rates)
-        + ", chosen on a few runs before so that one shows what staleness does at its worst and the other where it does little."
+        + ", chosen on a few runs before so that staleness does much at one and little at the other."
     )
     yield ""
     yield "The primary endpoint is the area under the learning curve, given as the mean progress over the run; the secondary one is progress at its end."
     yield "Differences are paired by seed, with the bootstrap's 95 % interval, the p of a sign-flip test, and that after Holm's correction over the conditions of a table."
     margins = f"{plan.margins['miniterm']:g} points and {plan.margins['functions']:g} powers of ten"
-    yield f"`equivalent` is the p of two one-sided tests against a margin of {margins}, which was settled before the first run."
+    yield f"`equivalent` is the p of two one-sided tests against a margin of {margins}, which was settled before the first run; it is not corrected for how many there are."
+    yield "A p that is not small says nothing: neither that two conditions are alike nor, of `equivalent`, that they differ."
+    yield "No correction is over several tables."
     yield ""
 
 
@@ -134,7 +136,8 @@ def _curves(analysis: Analysis, links: Sequence[str]) -> Iterator[str]:
     law = next(iter(analysis.plan.laws))
     yield "## Learning curves"
     yield ""
-    yield f"Lines are means over the seeds, bands the bootstrap's 95 % intervals; over updates, `wait-1` and `drop-1` are those under {law} durations."
+    yield f"Lines are means over the seeds; over updates, `wait-1` and `drop-1` are those under {law} durations."
+    yield "Bands are the bootstrap's 95 % intervals of each mean alone: of differences, which are paired, they say too little, and the tables more."
     yield ""
     yield f"![MiniTerm, held-out success over updates]({updates})"
     yield ""
@@ -151,6 +154,8 @@ def _miniterm(analysis: Analysis) -> Iterator[str]:
     yield "## MiniTerm, equal updates"
     yield ""
     yield "`not used` is how many pairs a run evaluated in vain: discarded by `drop-1`, or still held by a delay at the end."
+    if plan.gradient_rates:
+        yield f"`{GRADIENT}` has a learning rate of its own, so its runs are the same in both tables; Holm's correction leaves it out."
     yield ""
     for rate in plan.rates:
         yield from _table(analysis, rate, None)
@@ -265,7 +270,7 @@ def _seeds(analysis: Analysis) -> Iterator[str]:
         yield "Too few seeds have been run to say how much paired differences vary."
         yield ""
         return
-    yield f"To find a difference of {_PUBLISHED:g} points with a two-sided test at 0.05 nine times in ten, at the standard deviations that were measured:"
+    yield f"To find a difference of {_PUBLISHED:g} points with a two-sided test at 0.05 nine times in ten, in the normal approximation and at the standard deviations that were measured:"
     yield ""
     rows = [("condition", *chain.from_iterable(_headings(rate) for rate in analysis.plan.rates))]
     found = {
