@@ -37,5 +37,5 @@ class ToldFates(Fates):
 
 
 def _told(fate: Fate, word: str) -> str:
-    mean = "" if fate.fitness is None else f" (mean fitness {fate.fitness:g})"
-    return f"{fate.cards} {word}{mean}"
+    means = f" (mean fitness {fate.fitness:g}, mean {fate.seconds:g} s)" if fate.cards else ""
+    return f"{fate.cards} {word}{means}"
