@@ -327,8 +327,8 @@ def decides_twice(patch):
     """A committed card is counted once more."""
     plain = State.decide
 
-    def decide(self, number, kind, reason=""):
-        card = plain(self, number, kind, reason)
+    def decide(self, number, kind, *more):
+        card = plain(self, number, kind, *more)
         if kind == "committed" and number % 5 == 0:
             self.tally.decisions[kind] += 1
         return card

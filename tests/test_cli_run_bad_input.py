@@ -38,7 +38,7 @@ BAD_FLAGS = {
         "--policy: there is no staleness policy named 'gaurded'. Did you mean 'guarded'? "
         "Choices: drop, full, guarded, mask, reflective, soft, wait, window."
     ),
-    "--observer nobody": "--observer: there is no observer named 'nobody'. Choices: silent.",
+    "--observer nobody": "--observer: there is no observer named 'nobody'. Choices: ",
     "--set rewrad=1": (
         "--set rewrad='1': domain 'letters' has no such option. Did you mean 'reward'? "
         "Options: reward, ids, held_out, path."

@@ -36,10 +36,20 @@ class StopAfter:
             _thread.interrupt_main()
 
 
+class Suggesting(Slope):
+    """A domain for optimizers of either kind."""
+
+    def propose(self, state, task, outcome):
+        return None
+
+    def apply(self, state, diff):
+        return state
+
+
 def ran(aggregator, **more):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return run(Slope(), aggregator=aggregator, driver="simulated", **options(**more))
+        return run(Suggesting(), aggregator=aggregator, driver="simulated", **options(**more))
 
 
 def declaring(**what):

@@ -144,4 +144,6 @@ def test_what_there_is_not_is_not_told():
     ):
         fates(notice)
 
-    assert ["pairs: 1 used (mean fitness 2.5, mean 1 s), 0 dropped, 1 lost (timeout)"] == fates.lines()
+    assert [
+        "pairs: 1 used (mean fitness 2.5, mean 1 s), 0 dropped, 1 lost (timeout)"
+    ] == fates.lines()

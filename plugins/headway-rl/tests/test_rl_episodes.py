@@ -12,6 +12,7 @@ import attrs
 import pytest
 from rl_worlds import AsyncEcho, Echo, numpy_trainer
 
+from headway import run
 from headway.contracts import Artifact, HeadCommitted, Snapshot, Splits, Task, Ticket
 from headway.errors import ContractError, OptionError
 from headway_envs import Step
@@ -564,13 +565,11 @@ def test_a_domain_out_of_its_range_is_refused(given, told):
 
 def test_a_domain_of_outcomes_proposes_nothing():
     """
-    And says which aggregator it is for.
+    So an optimizer that learns from proposals is refused before the run.
     """
     domain = rl()
-    with pytest.raises(ContractError, match="aggregator 'groups'"):
-        domain.propose(None, Task(id="a"), None, rng=random.Random(0))
-    with pytest.raises(ContractError, match="aggregator 'groups'"):
-        domain.apply(None, None)
+    with pytest.raises(OptionError, match="domain='rl': It has no method propose"):
+        run(domain, aggregator="standard", max_rollouts=8)
 
     assert SPLITS == domain.tasks()
     assert domain.initial() is domain.initial()
