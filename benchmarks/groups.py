@@ -15,8 +15,23 @@ from heapq import heappop, heappush
 from random import Random
 from time import process_time
 
+import headway
 from harness.fresh import call
 from harness.tables import Table, add_common, end, mid
+from headway.backpressure import Backpressure
+from headway.contracts import Artifact, Commit, Committed, Outcome, Snapshot, Work
+from headway.durations import parse_law
+from headway.gate import Reservations
+from headway.machine import (
+    Done,
+    Machine,
+    MachineConfig,
+    Resume,
+    Returned,
+    Run,
+    Started,
+    Yielded,
+)
 
 WORKERS = 64
 BATCH = 8
@@ -37,8 +52,6 @@ class Alone:
     """
 
     def __init__(self, train):
-        from headway.contracts import Work
-
         self.answers, self.train, self.picked, self.work = [], train, 0, Work()
 
     def select(self, ticket, head, memory):
@@ -64,11 +77,6 @@ class Clock:
     """
 
     def __init__(self, size, groups):
-        from headway.backpressure import Backpressure
-        from headway.contracts import Artifact, Outcome, Snapshot
-        from headway.gate import Reservations
-        from headway.machine import Machine, MachineConfig, Started
-
         train = ("a", "b", "c", "d")
         config = MachineConfig(
             seed=0,
@@ -94,9 +102,6 @@ class Clock:
         self.play(Started(0.0, self.head))
 
     def play(self, event):
-        from headway.contracts import Artifact, Commit, Committed
-        from headway.machine import Done, Resume, Returned, Run, Yielded
-
         todo = [event]
         while todo:
             self.events += 1
@@ -126,8 +131,6 @@ class Clock:
             self.checkpoints.append(None)
 
     def run(self):
-        from headway.machine import Done
-
         while self.due:
             self.now, number, kind = heappop(self.due)
             value = self.outcome if kind == "rollout" else 0.0
@@ -156,9 +159,6 @@ def run(size, groups):
     """
     A whole simulated run: CPU seconds, and events as above.
     """
-    import headway
-    from headway.contracts import Artifact, Commit
-    from headway.durations import parse_law
 
     class Still(headway.Domain):
         name = "still"
