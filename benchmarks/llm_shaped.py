@@ -38,10 +38,10 @@ LEAST_OVER_SYNC_CANCELLING = 1.6
 
 MOST_CALLS = 1.35
 
-PATIENT = {"max_wait_rounds": 2}
+PATIENT = {"max_wait_rounds": 3}
 """
 A candidate takes 12 measurements, so async mode gathers up to 12 cards for a step, and waits for them
-two rounds of rollouts instead of one.  Sync mode gathers a round anyhow.
+three rounds of rollouts instead of one.  Sync mode gathers a round anyhow.
 """
 
 
