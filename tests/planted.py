@@ -22,8 +22,8 @@ from headway.errors import MachineError
 from headway.gate import Barrier, LagGate
 from headway.machine import (
     Abandon,
+    Machine,
     PluginLookups,
-    Tick,
     _checkpoint,
     _machine,
     _requests,
@@ -32,7 +32,6 @@ from headway.machine import (
 from headway.machine._answers import Answers
 from headway.machine._backoff import Backoff
 from headway.machine._budget import Budget, Resource
-from headway.machine._machine import _TRANSITIONS
 from headway.machine._measuring import Measuring
 from headway.machine._requests import Requests
 from headway.machine._slots import Slots
@@ -134,6 +133,7 @@ def budget_counts_after(patch):
 def budget_leaks(patch):
     """What a ticket did not use stays reserved."""
     patch.setattr(Budget, "release", lambda self, calls: None)
+    patch.setattr(Budget, "close", lambda self, unmade, made: self.settle(made))
 
 
 def ceiling_is_forgotten(patch):
@@ -173,7 +173,7 @@ def given_up_time_is_lost(patch):
     """A slot's time is not counted when its call is given up."""
 
     def abandon(self, call):
-        given_up = self.slots.end(call)
+        given_up = self.slots.running.pop(call, None)
         if given_up is not None and given_up.paid:
             self.abandoned.add(call)
         self.out.append(Abandon(call))
@@ -219,19 +219,16 @@ def backpressure_hoards(patch):
 
 def duplicate_frees_a_slot(patch):
     """A second answer to one call frees somebody else's slot."""
-    plain = Slots.end
+    plain = State.ended
 
-    def end(self, call):
-        ended = plain(self, call)
-        if ended is None and self.running:
-            self.running.pop(next(iter(self.running)))
-        return ended
+    def ended(self, call):
+        running, freed = self.slots.running, plain(self, call)
+        if freed is None and running:
+            running.pop(next(iter(running)))
+        return freed
 
-    def late(self, event):
-        self.state.slots.end(event.call)
-
-    patch.setattr(Slots, "end", end)
-    patch.setattr(Answers, "_late", late)
+    patch.setattr(State, "ended", ended)
+    patch.setattr(Answers, "_late", lambda self, event: None)
 
 
 def slot_is_counted_twice(patch):
@@ -340,14 +337,14 @@ def timer_is_trusted(patch):
     """A tick lets every call with a deadline go, due or not."""
 
     def overdue(self, now):
-        deadline = self.next_deadline
+        deadline = self.next_deadline()
         return None if deadline is None or now == 0.0 else self.running[self._deadlines[0][1]]
 
     def tick(self, event):
         while (call := overdue(self._state.slots, event.now)) is not None:
-            self._state.slots.end(call.id)
+            self._state.slots.running.pop(call.id)
 
-    patch.setitem(_TRANSITIONS, Tick, tick)
+    patch.setattr(Machine, "_tick", tick)
 
 
 def resume_forgets_the_lookups(patch):
@@ -401,7 +398,7 @@ def hedges_without_end(patch):
         for flight in flights.values():
             flight.hedged = False
             if flight.copy >= 0:
-                self._to_hedge.append((flight.ticket.number, flight.call))
+                self.to_hedge.append((flight.ticket.number, flight.call))
 
     patch.setattr(Stragglers, "start_copies", start_copies)
 

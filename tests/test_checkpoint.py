@@ -26,7 +26,7 @@ from headway.testing._schedules import World, _audit, as_stored, to_the_end
 
 TIED = (
     *("config", "lookups", "names", "state", "sweeps", "decide", "out", "still"),
-    *("reservations", "gate", "queue"),  # which other parts hold too
+    *("reservations", "gate", "queue", "view"),  # which other parts hold too
 )
 """What a part is left out that no new machine need have equal: its ties, and what lasts one event."""
 

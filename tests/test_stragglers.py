@@ -17,9 +17,9 @@ from headway.machine import Abandon, Done, Failed, PluginLookups, Stop, Tick
 SOLVED, WRONG = Outcome(reward=1.0), Outcome(reward=0.0)
 
 
-def slow(**options):
+def slow(until=4.0, **options):
     """
-    One rollout runs that was predicted to take a second and has taken four.
+    One rollout runs that began at 1.0 and was predicted to take a second.
     """
     lookups = PluginLookups(
         aggregator=Optimizer(), policy=Guarded(), sampler=ShuffledEpochs(), estimator=Ewma()
@@ -28,7 +28,7 @@ def slow(**options):
     hand.start().baseline()
     hand.now = 1.0
     hand.done("rollout", SOLVED)
-    hand.now = 4.0
+    hand.now = until
     hand.feed(Tick(hand.now))
     return hand
 
@@ -95,6 +95,25 @@ def test_no_copy(options):
 
     assert 1 == len(hand.calls("rollout"))
     assert (1, 0) == (hand.machine.statistics().stragglers, hand.machine.statistics().hedges)
+
+
+def test_what_is_only_counted_wakes_nobody():
+    """A straggler is counted while it runs and once it has ended, and no tick is asked for."""
+    hand = slow(straggler="count", rollout_timeout=50.0)
+    running, alarm = hand.machine.statistics().stragglers, hand.machine.wake_at
+    hand.done("rollout", SOLVED)
+
+    assert (1, 51.0) == (running, alarm)
+    assert 1 == hand.machine.statistics().stragglers
+
+
+@pytest.mark.parametrize("straggler", ["count", "hedge", "cancel"])
+def test_who_ends_in_time_is_no_straggler(straggler):
+    """Three times the prediction is late, a little less is not."""
+    hand = slow(until=3.9, straggler=straggler)
+    hand.done("rollout", SOLVED)
+
+    assert 0 == hand.machine.statistics().stragglers
 
 
 def test_no_copy_begins_after_a_stop():

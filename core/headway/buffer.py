@@ -218,6 +218,8 @@ class EvidenceBuffer:
         """
         ``undecided``, ``waiting`` and the length at once.
         """
+        if not (self._waiting or self._leased):
+            return 0, 0, 0
         waiting = len(self._waiting)
         held = waiting + len(self._leased)
         return held - len(self._carried), waiting - self._waiting_carried, held

@@ -37,6 +37,7 @@ class Barrier:
     """
 
     ordered: ClassVar[bool] = True
+    priced: ClassVar[bool] = False
 
     n_workers: int
     round_size: int

@@ -53,8 +53,11 @@ class LagGate:
     max_wait_rounds: int = 1
     resync: Literal["commit", "lag"] = "commit"
     most_batch: int | None = None
+    priced: bool = attrs.field(init=False)
     capacity: int = attrs.field(init=False)
     """The most tickets in flight and undecided cards together."""
+    _sure: int = attrs.field(init=False)
+    """The same with the smallest batch: below it, no price need be looked at."""
 
     def __attrs_post_init__(self) -> None:
         check_count("n_workers", self.n_workers, 1)
@@ -64,7 +67,9 @@ class LagGate:
         check_choice("resync", self.resync, ("commit", "lag"))
         if self.most_batch is not None:
             check_count("most_batch", self.most_batch, 1)
-        self.capacity = self._room(max(self.batch, self.most_batch or 0))
+        most = max(self.batch, self.most_batch or 0)
+        self.priced = most > self.batch
+        self.capacity, self._sure = self._room(most), self._room(self.batch)
 
     def _room(self, batch: int) -> int:
         return self.n_workers + self.async_ratio + batch - 1
@@ -74,7 +79,7 @@ class LagGate:
         How many new cards make a sweep worth while now.
         """
         most = self.most_batch
-        if most is None or most <= self.batch:
+        if most is None or not self.priced:
             return self.batch
         return min(most, max(self.batch, ceil(view.price)))
 
@@ -84,7 +89,8 @@ class LagGate:
         """
         if view.running >= self.n_workers:
             return False
-        return view.in_flight + view.undecided < self._room(self.wants(view))
+        unmerged = view.in_flight + view.undecided
+        return unmerged < self._sure or (self.priced and unmerged < self._room(self.wants(view)))
 
     def take(self, view: GateView) -> bool:
         """

@@ -103,6 +103,7 @@ class Reservations:
     """
 
     ordered: ClassVar[bool] = False
+    priced: ClassVar[bool] = False
 
     groups_per_step: int
     max_staleness: int = 2

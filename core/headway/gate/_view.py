@@ -26,7 +26,7 @@ class GateView:
         draining: Whether the run is ending and no rollout will start any more.
         quiet: Whether nothing runs and nothing can start.
         price: What a candidate costs to measure on the held-out tasks, in rollouts, by what has been
-            seen; 0.0 while that is not known.
+            seen; 0.0 while that is not known, and for a gate that does not look at it.
         head: The head's version.
     """
 
@@ -52,6 +52,13 @@ class Gate(Protocol):
     """
 
     ordered: ClassVar[bool]
+
+    @property
+    def priced(self) -> bool:
+        """
+        Whether it looks at the view's price.
+        """
+        ...
 
     def admit(self, view: GateView) -> bool:
         """

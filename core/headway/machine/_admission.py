@@ -7,11 +7,9 @@ outcomes.  Everything that they have in common is the tickets' own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, Protocol
 
 from headway.contracts import CompletionKind, Snapshot
-from headway.gate import GateView
 from headway.machine._flights import Flight
 
 
@@ -27,19 +25,12 @@ class Admission(Protocol):
 
     # ------------------------------------------------------------------ who starts
 
-    @property
-    def price(self) -> float:
+    def may_start(self, sweeping: bool) -> bool:
         """
-        See ``GateView``.
-        """
-        ...
-
-    def may_start(self, view: Callable[[], GateView]) -> bool:
-        """
-        Whether one more ticket may start.
+        Whether one more ticket may start, and may bring anything.
 
         Args:
-            view: Gives what the gate decides on.
+            sweeping: Whether a sweep is open.
         """
         ...
 

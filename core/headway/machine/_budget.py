@@ -195,6 +195,15 @@ class Budget:
         self.open -= calls
         self.settled += calls
 
+    def close(self, unmade: int, made: int) -> None:
+        """
+        A ticket has ended: give back the reserved calls that it did not make, and account for the
+        others.
+        """
+        self.reserved -= unmade
+        self.open -= made
+        self.settled += made
+
     def lose(self, calls: int) -> None:
         """
         So many calls were broken off with their process and are made again: what they had spent is

@@ -39,7 +39,7 @@ from headway.machine._calls import (
     VerifyCall,
 )
 from headway.machine._digest import RunDigest
-from headway.machine._flights import Flight, Predictions, TaskQueue, Workers
+from headway.machine._flights import Flight, TaskQueue, Workers
 from headway.machine._groups import Group, Groups
 from headway.machine._measuring import Item, Measuring, Wanted
 from headway.machine._open import OpenSweep
@@ -59,14 +59,24 @@ from headway.merger import Merger
 PARTS: dict[type, tuple[str, ...]] = {
     State: ("config", "lookups", "names", "out", "still", "_timeouts", "reservations"),
     Tickets: ("state", "_most_calls"),
-    Proposals: ("state",),
+    Proposals: ("state", "view"),
     Seen: ("state",),
     Groups: ("state", "gate"),
-    Stragglers: ("state",),
+    Stragglers: ("state", "_acts"),
     Sweeps: ("state",),
     Requests: ("state", "sweeps"),
-    Scoring: ("state",),
-    LagGate: ("n_workers", "async_ratio", "batch", "max_wait_rounds", "resync", "capacity"),
+    Scoring: ("state", "_cycle"),
+    LagGate: (
+        "n_workers",
+        "async_ratio",
+        "batch",
+        "max_wait_rounds",
+        "resync",
+        "most_batch",
+        "priced",
+        "capacity",
+        "_sure",
+    ),
     Barrier: ("n_workers", "round_size", "refresh_interval"),
     Reservations: (
         "groups_per_step",
@@ -106,7 +116,6 @@ PARTS: dict[type, tuple[str, ...]] = {
     Resource: ("name", "most", "ceiling"),
     Slots: ("capacity",),
     Workers: (),
-    Predictions: (),
     TaskQueue: ("train", "seed"),
 }
 """What is filled in place, and which of its fields are no memory."""

@@ -37,7 +37,7 @@ def count(state: State, tickets: Tickets, sweeps: Sweeps) -> Statistics:
         calls=dict(tally.calls),
         forced_refreshes=tally.forced_refreshes,
         commit_races=tally.commit_races,
-        stragglers=tally.stragglers,
+        stragglers=tally.stragglers + tickets.late,
         hedges=tally.hedges,
         retired_workers=tickets.workers.retired,
         late=tally.late,

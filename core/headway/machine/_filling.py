@@ -35,10 +35,27 @@ class Filling:
         """
         Fill the free slots; True when something changed that is to be looked at first.
         """
-        if self.start_needed() or self._start_rollouts() or self._start_background():
+        if self._waits and self.start_needed():
             return True
-        self.tickets.stragglers.start_copies(self.tickets.flights)
+        if self._start_rollouts() or self._start_background():
+            return True
+        stragglers = self.tickets.stragglers
+        if stragglers.to_hedge:
+            stragglers.start_copies(self.tickets.flights)
         return False
+
+    @property
+    def _waits(self) -> bool:
+        """
+        Whether anything but a new rollout may be what a free slot goes to first.
+        """
+        sweeps, state = self.sweeps, self.state
+        return bool(
+            sweeps.open
+            or self.tickets.held_calls
+            or state.measuring.queued
+            or state.backoff.failing
+        )
 
     def start_needed(self) -> bool:
         """
@@ -47,7 +64,7 @@ class Filling:
         state = self.state
         self.sweeps.start_training()
         self.tickets.start_held()
-        again = state.backoff.proven and state.backoff.failing and state.slots.free > 0
+        again = state.backoff.failing and state.backoff.proven and state.slots.free > 0
         if again and state.may_pay and self._start_rollouts():
             return True
         if not self.sweeps.open and not state.measuring.queued:
@@ -67,7 +84,7 @@ class Filling:
     def _start_rollouts(self) -> bool:
         state, tickets, scoring = self.state, self.tickets, self.scoring
         places, slots = tickets.workers.places, state.slots
-        if not places or len(slots.running) >= slots.capacity or state.phase != "running":
+        if not places or state.phase != "running":
             return False
         # Once the target is reached only open steps are waited for: rollouts would be given up.
         if scoring.target_reached or scoring.holds_back():

@@ -4,7 +4,6 @@ Tickets in flight, the worker places they occupy, and the queue of tasks.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import Literal, TypeAlias
 
@@ -39,7 +38,8 @@ class Flight:
         source: What the rollout runs on.
         started: When it was admitted.
         reserved: Calls still reserved for it.
-        predicted: How long it was expected to take then, in seconds; None when nothing was known.
+        patience: Seconds after which it is a straggler; None when nothing was predicted.
+        late_at: When it becomes one; None as above.
         charged: What its calls have been charged with; counted when its ending is applied.
         lost: How many of its calls were given up, and may still say what they have spent.
         call: Its running call.
@@ -55,7 +55,8 @@ class Flight:
     source: Snapshot
     started: float
     reserved: int = 0
-    predicted: float | None = None
+    patience: float | None = None
+    late_at: float | None = None
     ended: float = 0.0
     phase: Phase = "rollout"
     outcome: Outcome | None = None
@@ -99,45 +100,6 @@ class Flight:
         The calls that it may have running: one, and a second copy of it.
         """
         return (self.call,) if self.copy < 0 else (self.call, self.copy)
-
-
-@attrs.define(eq=False)
-class Predictions:
-    """
-    When the rollouts that run become stragglers.
-    """
-
-    _late: list[tuple[float, int]] = attrs.field(factory=list[tuple[float, int]], init=False)
-
-    def add(self, flight: Flight, now: float, factor: float) -> None:
-        """
-        A rollout begins that is a straggler after ``factor`` times its prediction.
-        """
-        heappush(self._late, (now + (flight.predicted or 0.0) * factor, flight.ticket.number))
-
-    def overrun(self, now: float) -> Iterator[int]:
-        """
-        The tickets that have overrun their prediction, each given once.
-        """
-        while self._late and self._late[0][0] <= now:
-            yield heappop(self._late)[1]
-
-    def next(self, flights: Container[int]) -> float | None:
-        """
-        When the next one of these tickets does.
-        """
-        while self._late and self._late[0][1] not in flights:
-            heappop(self._late)
-        return self._late[0][0] if self._late else None
-
-    def restart(self, flights: Mapping[int, Flight], now: float, factor: float) -> None:
-        """
-        Let the predictions of what is still awaited begin now.
-        """
-        awaited = sorted(number for _, number in self._late if number in flights)
-        self._late = []
-        for number in awaited:
-            self.add(flights[number], now, factor)
 
 
 @attrs.define(eq=False)

@@ -11,7 +11,6 @@ Guarantee: every group that was reserved is outstanding, or was trained or dropp
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import ClassVar
 
@@ -27,7 +26,7 @@ from headway.contracts import (
     Snapshot,
     Ticket,
 )
-from headway.gate import GateView, Reservations
+from headway.gate import Reservations
 from headway.machine._flights import Flight, TaskQueue
 from headway.machine._instructions import Notify
 from headway.machine._lookups import LookupRaised
@@ -137,18 +136,11 @@ class Groups:
         if self.gate.bases == "stamp" and head.version not in self._bases:
             self._bases[head.version] = (head, state.memory)
 
-    @property
-    def price(self) -> float:
-        """
-        0.0: no group is measured as a candidate.
-        """
-        return 0.0
-
-    def may_start(self, view: Callable[[], GateView]) -> bool:
+    def may_start(self, sweeping: bool) -> bool:
         """
         Whether a member of a group that was reserved waits.
         """
-        del view
+        del sweeping
         while self._waiting and self._waiting[0][0] not in self.open:
             heappop(self._waiting)
         return bool(self._waiting)

@@ -3,7 +3,7 @@ The machine: events in, instructions out.
 
 ``handle`` is the only way to change it.  It checks the event first, and an illegal one raises
 ``IllegalEventError`` and changes nothing.  Then it lets calls that are past their deadline go,
-applies the event by the table ``_TRANSITIONS``, and goes on as long as something follows: endings
+applies the event by the table ``_applied_by``, and goes on as long as something follows: endings
 are applied, a sweep begins, its step opens, free slots are filled, an ending run is brought to its
 end.  The machine reads no clock, no thread, no disk and no global random number.
 
@@ -107,6 +107,19 @@ class Machine:
         self._searching = Searching(
             self._state, self._tickets, self._sweeps, self._scoring, self._filling, self._ending
         )
+        self._applied_by: dict[type, Callable[[Any], None]] = {
+            Started: self._started,
+            Done: self._answers.done,
+            Failed: self._answers.failed,
+            Yielded: self._yielded,
+            Returned: self._returned,
+            Raised: self._raised,
+            Resumed: self._resumed,
+            Tick: self._tick,
+            Stop: self._stop,
+        }
+        """What each kind of event does; nothing else changes the machine."""
+        self._alarms = self._alarms_of(config)
         self._wake_at: float | None = None
 
     # ------------------------------------------------------------------ what can be seen
@@ -317,19 +330,19 @@ class Machine:
             IllegalEventError: the event can't happen now; nothing was changed.
         """
         self._check(event)
-        state = self._state
+        state, now = self._state, event.now
         if state.phase == "finished":
             return []
         state.out = []
-        if event.now > state.now:
+        if now > state.now:
             if state.phase == "running":
-                self._tickets.waited(event.now - state.now)
-            state.now = event.now
+                self._tickets.waited(now - state.now)
+            state.now = now
         lapsed = self._wake_at is not None and self._wake_at <= state.now
         if lapsed:
             self._lapse()
         state.still = False
-        _TRANSITIONS[type(event)](self, event)
+        self._applied_by[type(event)](event)
         if lapsed or not state.still or self._filling.fill() or not state.slots.running:
             self._advance()
         if state.config.checkpoint_every is not None:
@@ -339,7 +352,7 @@ class Machine:
 
     def _check(self, event: Event) -> None:
         kind, phase = type(event), self._state.phase
-        if kind not in _TRANSITIONS:
+        if kind not in self._applied_by:
             raise IllegalEventError(f"{event!r} is no event")
         if (kind is Started) != (phase == "new"):
             raise IllegalEventError(f"{kind.__name__} can't come while the run is {phase}")
@@ -356,7 +369,7 @@ class Machine:
             raise IllegalEventError(f"call {event.call} was never made")
 
     def _check_done(self, event: Done) -> None:
-        call = self._answers.outstanding(event.call)
+        call = self._state.slots.running.get(event.call) or self._answers.outstanding(event.call)
         if call is None:
             self._check_failed(event)
         elif not isinstance(event.value, ANSWERS[call.kind]):
@@ -386,12 +399,6 @@ class Machine:
         state.digest.commit(event.head.version, event.head.digest)
         self._tickets.begin(event.head)
         self._scoring.begin()
-
-    def _done(self, event: Done) -> None:
-        self._answers.done(event)
-
-    def _failed(self, event: Failed) -> None:
-        self._answers.failed(event)
 
     def _yielded(self, event: Yielded) -> None:
         if (sweep := self._speaker(event.step, event.took)) is not None:
@@ -441,22 +448,34 @@ class Machine:
         if state.phase == "halting":
             self._ending.give_up()
 
+    def _alarms_of(self, config: MachineConfig) -> tuple[Callable[[], float | None], ...]:
+        """
+        What may ask to be woken in a run with these options; what can't is not asked each time.
+        """
+        state, tickets = self._state, self._tickets
+        timed = (config.rollout_timeout, config.eval_timeout) != (None, None)
+        alarms = (
+            (True, self._scoring.next_deadline),
+            (timed, state.slots.next_deadline),
+            (config.straggler != "count", tickets.next_straggler),
+            (config.round_timeout is not None, tickets.round_ends),
+            (state.reservations is not None, tickets.admission.next_alarm),
+        )
+        return tuple(alarm for may, alarm in alarms if may)
+
     def _next_alarm(self) -> float | None:
         state = self._state
-        if self._sweeps.held_back:
+        if state.config.checkpoint_every is not None and self._sweeps.held_back:
             return state.now
-        paused_until = state.backoff.until
-        soonest = paused_until if paused_until > state.now else inf
-        for alarm in (
-            state.slots.next_deadline,
-            self._tickets.stragglers.next(self._tickets.flights),
-            self._tickets.round_ends,
-            self._tickets.admission.next_alarm(),
-            self._scoring.next_deadline(),
-            state.training.next_alarm(state.now),
-        ):
-            if alarm is not None and alarm < soonest:
-                soonest = alarm
+        soonest = state.backoff.until if state.backoff.until > state.now else inf
+        for alarm in self._alarms:
+            at = alarm()
+            if at is not None and at < soonest:
+                soonest = at
+        if self._sweeps.open:
+            at = state.training.next_alarm(state.now)
+            if at is not None and at < soonest:
+                soonest = at
         return soonest if soonest < inf else None
 
     # ------------------------------------------------------------------ what follows
@@ -507,16 +526,3 @@ _CHECKS: dict[type, Callable[[Machine, Any], None]] = {
     Stop: Machine._check_stop,
 }
 """What is asked of an event of a kind, beside that it may come in this phase."""
-
-_TRANSITIONS: dict[type, Callable[[Machine, Any], None]] = {
-    Started: Machine._started,
-    Done: Machine._done,
-    Failed: Machine._failed,
-    Yielded: Machine._yielded,
-    Returned: Machine._returned,
-    Raised: Machine._raised,
-    Resumed: Machine._resumed,
-    Tick: Machine._tick,
-    Stop: Machine._stop,
-}
-"""What each kind of event does; nothing else changes the machine."""

@@ -27,11 +27,13 @@ class Proposals:
 
     Args:
         state: The machine's.
+        view: Gives what the gate decides on, told whether a sweep is open.
     """
 
     one_by_one: ClassVar[bool] = False
 
     state: State
+    view: Callable[[bool], GateView]
     queue: TaskQueue = attrs.field(init=False)
     seen: Seen = attrs.field(init=False)
 
@@ -42,18 +44,11 @@ class Proposals:
 
     # ------------------------------------------------------------------ who starts
 
-    @property
-    def price(self) -> float:
+    def may_start(self, sweeping: bool) -> bool:
         """
-        What a candidate costs to measure, in rollouts.
+        Ask the gate, while anything is left to propose.
         """
-        return self.state.candidate_price
-
-    def may_start(self, view: Callable[[], GateView]) -> bool:
-        """
-        Ask the gate.
-        """
-        return self.state.gate.admit(view())
+        return not self.seen.exhausted and self.state.gate.admit(self.view(sweeping))
 
     def look_up(self, worker: int, held: Snapshot) -> tuple[Flight, Snapshot]:
         """
@@ -104,9 +99,9 @@ class Proposals:
         state = self.state
         if flight.proposal is not None:
             self._make_card(flight, flight.proposal)
-        if state.doubting:
-            self.seen.compare(flight)
         if state.determinism != "noisy":
+            if state.doubting:
+                self.seen.compare(flight)
             self.seen.learnt(flight)
 
     def _make_card(self, flight: Flight, proposal: Proposal) -> None:
@@ -129,7 +124,7 @@ class Proposals:
         """
         Whether there is nothing to sweep, and something is left to be found.
         """
-        return not ripe and not self.exhausted
+        return not (ripe or self.seen.exhausted)
 
     def give_up(self) -> None:
         """

@@ -72,6 +72,11 @@ class Scoring:
     _timed: int = attrs.field(default=0, init=False)
     _longest: float = attrs.field(default=0.0, init=False)
     _deepened: bool = attrs.field(default=False, init=False)
+    _cycle: int = attrs.field(init=False)
+    """How many measurements one draw of each held-out and test task is."""
+
+    def __attrs_post_init__(self) -> None:
+        self._cycle = len(self.state.config.held_out) + len(self.state.config.test)
 
     @property
     def final_calls(self) -> int:
@@ -79,13 +84,6 @@ class Scoring:
         How many measurements final scoring takes at most.
         """
         return len(self._final_draws) * self._cycle
-
-    @property
-    def _cycle(self) -> int:
-        """
-        How many measurements one draw of each held-out and test task is.
-        """
-        return len(self.state.config.held_out) + len(self.state.config.test)
 
     @property
     def _final_draws(self) -> range:

@@ -10,6 +10,8 @@ import attrs
 from headway.machine._flights import Flight
 from headway.machine._state import State
 
+_NOTHING = frozenset[str]()
+
 
 @attrs.define(eq=False)
 class Seen:
@@ -81,8 +83,9 @@ class Seen:
         """
         The tasks that the head is known to solve.
         """
-        current = self.state.deterministic and self._at == self.state.head.version
-        return self._solved if current else frozenset()
+        if self.state.deterministic and self._at == self.state.head.version:
+            return self._solved
+        return _NOTHING
 
     @property
     def exhausted(self) -> bool:

@@ -31,19 +31,13 @@ class Slots:
         """
         return self.capacity - len(self.running)
 
-    def start(self, call: Call, deadline: float | None) -> None:
+    def start(self, call: Call, now: float, timeout: float | None) -> None:
         """
-        Occupy a slot.
+        Occupy a slot, for so many seconds at most.
         """
         self.running[call.id] = call
-        if deadline is not None:
-            heappush(self._deadlines, (deadline, call.id))
-
-    def end(self, call: int) -> Call | None:
-        """
-        Free a call's slot; None when it is free already.
-        """
-        return self.running.pop(call, None)
+        if timeout is not None:
+            heappush(self._deadlines, (now + timeout, call.id))
 
     def restart(self, deadlines: Iterable[tuple[float, int]]) -> None:
         """
@@ -55,12 +49,11 @@ class Slots:
         """
         A running call whose deadline has come; its slot stays occupied until ``end``.
         """
-        deadline = self.next_deadline
+        deadline = self.next_deadline()
         if deadline is None or deadline > now:
             return None
         return self.running[self._deadlines[0][1]]
 
-    @property
     def next_deadline(self) -> float | None:
         """
         The earliest deadline of a running call.

@@ -118,7 +118,6 @@ class State:
             ("rollout", "propose", "verify"), self.config.rollout_timeout
         )
         self._timeouts |= dict.fromkeys(("measure", "rebase"), self.config.eval_timeout)
-        self._timeouts["train"] = self.config.train_timeout
         config = self.config
         self.reservations = self.gate if isinstance(self.gate, Reservations) else None
         self.budget = Budget(
@@ -154,26 +153,27 @@ class State:
         """
         Start a call in a free slot; a paid one has been reserved before.
         """
-        kind = call.kind
-        self.slots.start(call, self._deadline(kind))
+        kind, tally = call.kind, self.tally
+        self.slots.start(call, self.now, self._timeouts[kind])
         if call.paid:
             self.budget.spend()
             self.backoff.started(call.id)
-            self.tally.calls[kind] += 1
-        self.tally.seconds[kind] -= self.now
-        self.tally.running[kind] += 1
+            tally.calls[kind] += 1
+        tally.seconds[kind] -= self.now
+        tally.running[kind] += 1
         self.out.append(Run(call))
 
     def ended(self, call: int) -> Call | None:
         """
         Free a call's slot; None when it is free already.
         """
-        ended = self.slots.end(call)
+        ended = self.slots.running.pop(call, None)
         if ended is not None:
-            self.tally.seconds[ended.kind] += self.now
-            self.tally.running[ended.kind] -= 1
-            if call in self.tally.reverifying:
-                self.tally.reverify_ended(call, self.now)
+            tally = self.tally
+            tally.seconds[ended.kind] += self.now
+            tally.running[ended.kind] -= 1
+            if call in tally.reverifying:
+                tally.reverify_ended(call, self.now)
         return ended
 
     def abandon(self, call: int) -> None:
@@ -189,7 +189,7 @@ class State:
         """
         Start a training, which takes no slot.
         """
-        self.training.began(call, self._deadline("train"))
+        self.training.began(call, self._train_deadline)
         self.tally.trainings += 1
         self.tally.train_seconds -= self.now
         self.out.append(Run(call))
@@ -214,8 +214,9 @@ class State:
             training.untold.add(running.id)
             self.out.append(Abandon(running.id))
 
-    def _deadline(self, kind: str) -> float | None:
-        timeout = self._timeouts[kind]
+    @property
+    def _train_deadline(self) -> float | None:
+        timeout = self.config.train_timeout
         return None if timeout is None else self.now + timeout
 
     def restart_calls(self) -> None:
@@ -232,7 +233,7 @@ class State:
         self.budget.lose(repeated + len(self.abandoned))
         self.budget.settle(len(self.abandoned))
         self.abandoned.clear()
-        self.training.restarted(self._deadline("train"))
+        self.training.restarted(self._train_deadline)
 
     def late(self, call: int, usage: Usage) -> None:
         """
@@ -290,9 +291,11 @@ class State:
         What it takes to measure a candidate, in rollouts, by how long both took; 0.0 while that is not
         known, and where it takes no time to speak of.
         """
-        rollout = self.tally.mean_seconds("rollout", self.now)
         measure = self.tally.mean_seconds("measure", self.now) * len(self.config.held_out)
-        return measure / rollout if rollout and measure >= WORTH_GATHERING else 0.0
+        if measure < WORTH_GATHERING:
+            return 0.0
+        rollout = self.tally.mean_seconds("rollout", self.now)
+        return measure / rollout if rollout else 0.0
 
     def read_groups(self) -> tuple[Standing, int]:
         """

@@ -58,14 +58,14 @@ class Tickets:
     finished: int = attrs.field(default=0, init=False)
     _most_calls: int = attrs.field(init=False)
     _ended: list[int] = attrs.field(factory=list[int], init=False)
-    _held: deque[int] = attrs.field(factory=deque[int], init=False)
+    held_calls: deque[int] = attrs.field(factory=deque[int], init=False)
     _round_began: float | None = attrs.field(default=None, init=False)
     _round_over: bool = attrs.field(default=False, init=False)
 
     def __attrs_post_init__(self) -> None:
         state, gate = self.state, self.state.reservations
         self._most_calls = state.config.calls_per_ticket
-        self.admission = Proposals(state) if gate is None else Groups(state, gate)
+        self.admission = Proposals(state, self.view) if gate is None else Groups(state, gate)
         self.stragglers = Stragglers(state)
         self.workers = Workers([])
 
@@ -79,7 +79,8 @@ class Tickets:
         """
         What the gate decides on.
         """
-        undecided, waiting, held = self.state.buffer.counts()
+        state = self.state
+        undecided, waiting, held = state.buffer.counts()
         return GateView(
             self.running,
             len(self.flights),
@@ -88,21 +89,20 @@ class Tickets:
             held,
             self.finished,
             sweeping,
-            self.state.phase == "draining",
+            state.phase == "draining",
             quiet,
-            self.admission.price,
-            self.state.head.version,
+            state.candidate_price if state.gate.priced else 0.0,
+            state.head.version,
         )
 
     def admit(self, sweeping: bool) -> bool:
         """
-        Admit one ticket if gate, budget and plug-ins allow it; False when nothing changed.
+        Admit one ticket to a free place if gate, budget and plug-ins allow it; False when nothing
+        changed.
         """
-        state = self.state
-        places = self.workers.places
-        if not places or not self.may_admit(sweeping) or self.admission.exhausted:
+        state, budget = self.state, self.state.budget
+        if not self.may_admit(sweeping):
             return False
-        budget = state.budget
         if not budget.rollouts_left:
             state.stop("max_iters")
             return False
@@ -112,7 +112,7 @@ class Tickets:
         if self._round_began is None and state.gate.ordered:
             self._begin_round()
         try:
-            worker = places[0]
+            worker = self.workers.places[0]
             flight, base = self.admission.look_up(worker, self.workers.held[worker])
             self._launch(flight, base, state.lookups.estimate())
         except LookupRaised as raised:
@@ -134,9 +134,9 @@ class Tickets:
 
     def may_admit(self, sweeping: bool) -> bool:
         """
-        Whether one more ticket may be let in, and the round has time left.
+        Whether one more ticket is to be let in, and the round has time left.
         """
-        return not self._round_over and self.admission.may_start(lambda: self.view(sweeping))
+        return not self._round_over and self.admission.may_start(sweeping)
 
     def _launch(self, flight: Flight, base: Snapshot, seconds: float | None) -> None:
         state, ticket, work, task = self.state, flight.ticket, flight.work, flight.task
@@ -153,16 +153,18 @@ class Tickets:
         self.flights[ticket.number] = flight
         self.running += 1
         if seconds:
-            flight.predicted = seconds
-            self.stragglers.expect(flight)
+            self.stragglers.expect(flight, seconds)
         number, artifact = state.next_call(), flight.source.artifact
         self._start(flight, RolloutCall(number, ticket, artifact, task, work.payload))
 
-    def _start(self, flight: Flight, call: OfTicket) -> None:
-        if not self.state.may_pay:
+    def _go_on(self, flight: Flight, call: OfTicket) -> None:
+        if self.state.may_pay:
+            self._start(flight, call)
+        else:
             flight.held = call
-            self._held.append(flight.ticket.number)
-            return
+            self.held_calls.append(flight.ticket.number)
+
+    def _start(self, flight: Flight, call: OfTicket) -> None:
         flight.reserved -= 1
         flight.call = call.id
         self.state.start(call)
@@ -179,8 +181,8 @@ class Tickets:
         Start the calls that were held while the backend was left alone, as far as there are slots.
         """
         state = self.state
-        while self._held and state.slots.free > 0 and state.may_pay:
-            flight = self.flights.get(self._held.popleft())
+        while self.held_calls and state.slots.free > 0 and state.may_pay:
+            flight = self.flights.get(self.held_calls.popleft())
             if flight is not None and flight.held is not None:
                 call, flight.held = flight.held, None
                 self._start(flight, attrs.evolve(call, id=state.next_call()))
@@ -230,7 +232,7 @@ class Tickets:
         flight.phase = "propose"
         number, payload = self.state.next_call(), flight.work.payload
         call = ProposeCall(number, flight.ticket, base.artifact, flight.task, payload, value)
-        self._start(flight, call)
+        self._go_on(flight, call)
 
     def _proposed(self, flight: Flight, value: CallValue) -> None:
         state = self.state
@@ -253,7 +255,7 @@ class Tickets:
             return
         flight.phase = "verify"
         payload, diff = flight.work.payload, value.diff
-        self._start(
+        self._go_on(
             flight,
             VerifyCall(state.next_call(), flight.ticket, base.artifact, flight.task, payload, diff),
         )
@@ -296,6 +298,7 @@ class Tickets:
         flight.held = None
         flight.completion = completion
         flight.ended = self.state.now
+        self.state.tally.stragglers += self.stragglers.is_late(flight)
         self.running -= 1
         self.workers.free(flight.ticket.worker)
         self._ended.append(flight.ticket.number)
@@ -329,8 +332,8 @@ class Tickets:
         state = self.state
         completion = flight.completion
         assert completion is not None
-        state.budget.release(flight.reserved)
-        state.budget.settle(self._most_calls - flight.reserved + flight.hedged - flight.lost)
+        unmade = flight.reserved
+        state.budget.close(unmade, self._most_calls - unmade + flight.hedged - flight.lost)
         for kind, usage in flight.charged:
             state.charge(kind, flight.task, usage)
         state.tally.completions[completion] += 1
@@ -341,12 +344,7 @@ class Tickets:
         else:
             self._count_error(flight, completion)
             self.admission.failed(flight, completion)
-        reward = None if flight.outcome is None else flight.outcome.reward
-        ticket, task, now = flight.ticket, flight.task, state.now
-        number, which = ticket.number, (ticket.group, ticket.member, ticket.attempt)
-        took = flight.ended - flight.started
-        ended = TicketEnded(now, number, task, completion, reward, *which, took, ticket.base)
-        state.out.append(Notify(ended))
+        state.out.append(Notify(_ended(flight, completion, state.now)))
 
     def _learn(self, flight: Flight) -> None:
         state = self.state
@@ -395,14 +393,27 @@ class Tickets:
 
     def mind_stragglers(self) -> None:
         """
-        Count the rollouts that have overrun their prediction by now, each once, and do with them
-        what was asked for.
+        Do with the rollouts that have overrun their prediction by now what was asked for.
         """
         for flight in self.stragglers.overrun(self.flights):
             if self.state.config.straggler == "hedge":
                 self.stragglers.want_copy(flight)
             elif self.state.config.straggler == "cancel":
                 self._cancel(flight)
+
+    def next_straggler(self) -> float | None:
+        """
+        When something is to be done with a rollout that overruns its prediction.
+        """
+        return self.stragglers.next(self.flights)
+
+    @property
+    def late(self) -> int:
+        """
+        How many rollouts run on that have overrun their prediction.
+        """
+        flights = self.flights.values()
+        return sum(f.phase != "ended" and self.stragglers.is_late(f) for f in flights)
 
     def _cancel(self, flight: Flight) -> None:
         factor = self.state.config.straggler_factor
@@ -421,7 +432,6 @@ class Tickets:
         if state.gate.base(-1, state.head.version) == state.head.version:
             self.workers.refresh(state.head)  # also the places that this round leaves free
 
-    @property
     def round_ends(self) -> float | None:
         """
         When the open round ends at the latest.
@@ -434,7 +444,7 @@ class Tickets:
         """
         End the rollouts of a round whose time is up, and begin no more in it.
         """
-        ends = self.round_ends
+        ends = self.round_ends()
         if ends is None or ends > self.state.now:
             return
         if not self.flights:  # nobody could be let in
@@ -457,6 +467,22 @@ class Tickets:
                 flight.lost += 0 if flight.held is not None else len(flight.running)
                 self._end(flight, completion)
         self._apply_all(sorted(self._ended))
+
+
+def _ended(flight: Flight, completion: CompletionKind, now: float) -> TicketEnded:
+    ticket, outcome = flight.ticket, flight.outcome
+    return TicketEnded(
+        now,
+        ticket.number,
+        flight.task,
+        completion,
+        None if outcome is None else outcome.reward,
+        ticket.group,
+        ticket.member,
+        ticket.attempt,
+        flight.ended - flight.started,
+        ticket.base,
+    )
 
 
 _AFTER: dict[str, Callable[[Tickets, Flight, CallValue], None]] = {

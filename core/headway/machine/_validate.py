@@ -183,7 +183,7 @@ def _no_idle_slot(state: State, tickets: Tickets, sweeps: Sweeps, scoring: Scori
     view = tickets.view(sweeping=bool(sweeps.open))
     affordable = state.budget.affords(state.config.calls_per_ticket) and not paused
     searching = state.running and not scoring.target_reached
-    if searching and tickets.workers.places and affordable and not tickets.admission.exhausted:
+    if searching and tickets.workers.places and affordable:
         _must(not tickets.may_admit(view.sweeping), "a slot idles while a rollout may start")
     racing = sweeps.open and sweeps.room and state.buffer.leasable and sweeps.worth_while
     if racing and not scoring.target_reached:
