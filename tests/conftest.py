@@ -4,8 +4,11 @@ Fixtures that several test files share.
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import importlib
 import sys
+import threading
 from pathlib import Path
 from textwrap import dedent
 
@@ -62,6 +65,26 @@ LETTERS = """
     def headway_observers():
         return {"silent": lambda: (lambda notice: None)}
 """
+
+
+PATIENCE = 5.0
+"""Seconds that a thread has to end, once nothing keeps it any more."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left():
+    """
+    When all tests of a process are over, no run has left a thread, nor a task that is not done.
+    """
+    yield
+    gc.collect()
+    threads = [t for t in threading.enumerate() if t.name.startswith("headway")]
+    for thread in threads:
+        thread.join(PATIENCE)
+    tasks = [t for t in gc.get_objects() if isinstance(t, asyncio.Task) and not t.done()]
+
+    assert [] == [thread.name for thread in threads if thread.is_alive()]
+    assert [] == tasks
 
 
 def write_distribution(

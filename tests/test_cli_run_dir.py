@@ -28,7 +28,7 @@ COUNTED = """
     from headway.contracts import Domain, Outcome, Splits, Task
     from headway.registry import hookimpl
 
-    CALLS = pathlib.Path("calls.txt")
+    CALLS, GO_ON = pathlib.Path("calls.txt"), pathlib.Path("go_on")
 
     class Counted(Domain):
         name = "counted"
@@ -50,6 +50,8 @@ COUNTED = """
             with CALLS.open("a") as file:
                 file.write(f"{ticket.number}\\n")
             time.sleep(self.seconds)
+            while ticket.number >= 40 and not GO_ON.exists():
+                time.sleep(self.seconds)  # however late the test is, this run is not over
             return Outcome(reward=min(0.9, state["n"] / 100))
 
         def measure(self, state, task):
@@ -87,7 +89,8 @@ DRIVERS = {
 @pytest.fixture
 def begin(install, site, tmp_path, monkeypatch):
     """
-    ``begin("run", "counted")`` starts a command in a process of its own.
+    ``begin("run", "counted")`` starts a command in a process of its own; its run can't end before
+    there is a file ``go_on``.
     """
     install("headway-counted", COUNTED)
     monkeypatch.chdir(tmp_path)
@@ -141,6 +144,7 @@ def test_a_run_that_a_signal_ended_goes_on(begin, driver, number, code):
     first = ended(process)
     broken_off = Result.load("d/saved.json")
     left, stood = names_in("d"), read_status("d")
+    Path("go_on").touch()
     again = ended(begin("resume", "d"))
     result = Result.load("d/saved.json")
 
@@ -164,6 +168,7 @@ def test_a_run_that_was_killed_goes_on_and_pays_only_what_was_in_flight_again(be
     read_until(process, "sweep 3 ")
     process.kill()
     process.wait()
+    Path("go_on").touch()
     stood = read_status("d")
     code, out, err = ended(begin("resume", "d", "--json"))
     result = json.loads(out)
@@ -185,6 +190,7 @@ def test_the_same_command_goes_on_too(begin):
     read_until(process, "sweep 2 ")
     process.kill()
     process.wait()
+    Path("go_on").touch()
     code, _, err = ended(begin("run", "counted", "--run-dir", "d"))
 
     assert 0 == code
@@ -356,6 +362,7 @@ def test_a_secret_is_given_again(begin, capsys):
     read_until(process, "sweep 2 ")
     process.kill()
     process.wait()
+    Path("go_on").touch()
     kept = b"".join(p.read_bytes() for p in Path("d").iterdir() if p.is_file())
     refused = ended(begin("resume", "d"))
     code = ended(begin("resume", "d", "--set", "token=hunter2-hunter2"))[0]

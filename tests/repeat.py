@@ -1,0 +1,70 @@
+"""
+The tests of real threads and event loops, again and again: what fails once in a hundred is a fault.
+
+    python tests/repeat.py --times 100
+
+Each repetition is a new process, and ends with an error when a run has left a thread or a task.
+What fails is printed whole, and the next repetition begins; the script then exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+ROOT = Path(__file__).parent.parent
+
+OF_DRIVERS = (
+    "lane",
+    "loop",
+    "waker",
+    "drivers",
+    "arun",
+    "interrupt",
+    "endings",
+    "process_executor",
+)
+"""The files of tests that run wholly, beside every test that names one of the two drivers."""
+
+WHICH = " or ".join(["threads", "asyncio", *(f"test_{name}.py" for name in OF_DRIVERS)])
+
+
+def repetition(places: list[str], processes: str) -> tuple[bool, str]:
+    """
+    Whether all passed, and what pytest printed.
+    """
+    command = [sys.executable, "-m", "pytest", "-q", "-n", processes, "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-k", WHICH, *places], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def main() -> int:
+    """
+    Run them, a line for each repetition.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--times", type=int, default=100, help="repetitions")
+    parser.add_argument(
+        "--processes", default="auto", help="of pytest; more than cores make it harder"
+    )
+    parser.add_argument("places", nargs="*", default=["tests"], help="files or folders of tests")
+    asked = parser.parse_args()
+    failed, began = 0, monotonic()
+    for number in range(1, asked.times + 1):
+        passed, told = repetition(asked.places, asked.processes)
+        last = told.strip().splitlines()[-1] if told.strip() else "nothing was printed"
+        print(f"{number}/{asked.times}: {last}", flush=True)
+        if not passed:
+            failed += 1
+            print(told, flush=True)
+    print(f"{asked.times} repetitions, {failed} failed, {monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
