@@ -47,7 +47,8 @@ def main() -> int:
     """
     Run them, a line for each repetition.
     """
-    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    about = "Run the tests of real threads and event loops again and again."
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--times", type=int, default=100, help="repetitions")
     parser.add_argument(
         "--processes", default="auto", help="of pytest; more than cores make it harder"

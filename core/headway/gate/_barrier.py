@@ -37,7 +37,6 @@ class Barrier:
     """
 
     ordered: ClassVar[bool] = True
-    priced: ClassVar[bool] = False
 
     n_workers: int
     round_size: int
@@ -49,6 +48,13 @@ class Barrier:
         check_count("n_workers", self.n_workers, 1)
         check_count("round_size", self.round_size, 1)
         check_count("refresh_interval", self.refresh_interval, 1)
+
+    @property
+    def priced(self) -> bool:
+        """
+        False: what a candidate costs to measure changes nothing.
+        """
+        return False
 
     def admit(self, view: GateView) -> bool:
         """

@@ -103,7 +103,6 @@ class Reservations:
     """
 
     ordered: ClassVar[bool] = False
-    priced: ClassVar[bool] = False
 
     groups_per_step: int
     max_staleness: int = 2
@@ -235,6 +234,13 @@ class Reservations:
         return f"group {group} is not {state}: {at_all}, of {len(self._roster.stamps)} groups"
 
     # --------------------------------------------------------------------------------- groups
+
+    @property
+    def priced(self) -> bool:
+        """
+        False: what a candidate costs to measure changes nothing.
+        """
+        return False
 
     def admit(self, view: GateView) -> bool:
         """
