@@ -33,6 +33,9 @@ ASKING = 0.1
 MORE = 2.0
 """How many times as often a training suffers something: there are few in a run."""
 
+EARLY = 0.05
+"""The share of timers that fire before everything that is due earlier, as where a machine stands still."""
+
 HUGE = 5_000_000
 """The size of an oversized reply, in bytes."""
 
@@ -65,7 +68,7 @@ class Faults:
     seed: int
     rate: float
     timeout: float
-    early_timers: float = 0.05
+    early_timers: float = EARLY
     outage: tuple[int, int] = (0, 0)
     kinds: frozenset[str] = frozenset()
 

@@ -39,7 +39,7 @@ from headway.machine import (
 from headway.options import RunOptions, make_options
 from headway.registry import Registry
 from headway.testing._auditor import Auditor
-from headway.testing._faults import ContendedLedger, Faults, put_back
+from headway.testing._faults import EARLY, ContendedLedger, Faults, put_back
 from headway.testing._playing import PLAY, Script, ScriptError, Turns
 from headway.testing._schedules import Follow, look_over, most_events, to_the_end
 
@@ -232,6 +232,8 @@ class Rehearsal:
             seed=self.seed,
             rate=self.fault_rate,
             timeout=max((timeout for timeout in timeouts if timeout is not None), default=0.0),
+            # A timeout that comes early is a fault, of whatever kind of call it strikes.
+            early_timers=EARLY if self.fault_rate and not self.faulty else 0.0,
             outage=self.outage,
             kinds=self.faulty,
         )
