@@ -98,7 +98,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Merger: ("decide", "alpha"),
     Backpressure: ("stall_patience", "carry_limit"),
     EvidenceBuffer: (),
-    Measuring: (),
+    Measuring: ("_means",),
     Training: (),
     Tally: (),
     FaultCount: (),

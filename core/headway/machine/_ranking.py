@@ -18,6 +18,8 @@ from headway.contracts import Comparison
 
 _DIGITS = 9
 
+_NONE_BETTER = Comparison(best=None, better=())
+
 
 @attrs.define(eq=False)
 class Row:
@@ -40,7 +42,7 @@ class Row:
         """
         total, missing = fsum(self.known), self.size - len(self.known)
         self.lower = self._mean(total, missing, low)
-        self.upper = self._mean(total, missing, high)
+        self.upper = self._mean(total, missing, high) if missing else self.lower
 
     def _mean(self, total: float, missing: int, each: float) -> float:
         # A range without an end times no missing score would be no number.
@@ -90,7 +92,7 @@ class Ranking:
             elif row.upper > reference.lower:
                 return None
         if not better:
-            return Comparison(best=None, better=())
+            return _NONE_BETTER
         best = next(self._best(better), None)
         return None if best is None else Comparison(best=best, better=tuple(better))
 

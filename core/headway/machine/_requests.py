@@ -128,11 +128,9 @@ class Requests:
         return None
 
     def _problem_of_measure(self, request: Measure | Compare) -> str | None:
-        config = self.state.config
-        known = {*config.held_out, *config.train, *config.oracle}
-        strange = [task for task in request.tasks if task not in known]
-        if strange or not request.tasks or not request.candidates:
-            kind = type(request).__name__
+        tasks, known = request.tasks, self.state.config.measurable
+        if not tasks or not request.candidates or not known.issuperset(tasks):
+            kind, strange = type(request).__name__, [task for task in tasks if task not in known]
             return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
         if isinstance(request, Compare):
             return None
