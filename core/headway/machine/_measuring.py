@@ -452,9 +452,7 @@ class Measuring:
             found = self._means[artifact.digest] = tasks, self._mean(scores, tasks)
         return found[1]
 
-    def _mean(
-        self, scores: Mapping[tuple[str, int], float], tasks: Sequence[str]
-    ) -> float | None:
+    def _mean(self, scores: Mapping[tuple[str, int], float], tasks: Sequence[str]) -> float | None:
         total = 0.0
         for task in tasks:
             first = scores.get((task, 0))
