@@ -27,6 +27,8 @@ def copied(value: Json) -> Json:
     if kind in _SHARED:
         return value
     if kind is dict:
+        if _SHARED.issuperset(map(type, value.values())):  # as most are
+            return value.copy()
         return {k: item if type(item) in _SHARED else copied(item) for k, item in value.items()}
     if kind is list or kind is tuple:
         items = [item if type(item) in _SHARED else copied(item) for item in value]

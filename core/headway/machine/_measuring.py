@@ -410,7 +410,8 @@ class Measuring:
         Forget a requester; returns the running calls that nobody waits for any more, but for those
         that measure the artifact whose digest is ``kept``.
         """
-        if self._wanted.pop(requester, None) is None:
+        wanted = self._wanted.pop(requester, None)
+        if wanted is None or not wanted.missing:
             return []
         moot: list[int] = []
         for item in [i for i in self._items.values() if requester in i.waiters]:

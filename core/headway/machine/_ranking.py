@@ -64,11 +64,11 @@ class Ranking:
     high: float
     rows: list[Row] = attrs.field(factory=list[Row])
 
-    def add(self, size: int, known: Sequence[float]) -> None:
+    def add(self, size: int, known: list[float]) -> None:
         """
-        Add a row that misses some of its scores.
+        Add a row that misses some of its scores; it keeps the list of those that are known.
         """
-        row = Row(size, list(known))
+        row = Row(size, known)
         row.bound(self.low, self.high)
         self.rows.append(row)
 

@@ -160,7 +160,8 @@ class StandardAggregator:
         removal = _next_removal(memory, context)
         groups = self.fusion.groups(cards, memory.chance)
         idle = [] if context.quiet else _idle(groups, memory)
-        groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
+        if idle:
+            groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
         pool: list[Contender] = []
         share = FIRST_ROUND
         while groups or removal:
@@ -235,15 +236,17 @@ class StandardAggregator:
         """
         Carry the cards that may still help; of those that were carried before, only the best.
         """
-        hopeful = sorted((c for c in contenders if c.group and c.hopeful), key=lambda c: c.rank)
+        hopeful = [c for c in contenders if c.group and c.hopeful]
+        if not hopeful and not idle:
+            return memory
+        hopeful.sort(key=lambda c: c.rank)
         again = [c.group[0] for c in hopeful if c.group[0].carried]
         if again[1:]:
             yield Consume(again[1:], "uncertain")
         kept = [c for c in hopeful if c.group[0] not in again[1:]]
-        cards = [*idle, *(c.group[0] for c in kept)]
-        if not cards:
-            return memory
-        yield Carry(cards)  # a last step's are then discarded as uncertain, which they are
+        yield Carry(
+            [*idle, *(c.group[0] for c in kept)]
+        )  # a last step's are then discarded as uncertain, which they are
         spent = {card.number for card in idle} | {c.group[0].number for c in kept if c.exhausted}
         return attrs.evolve(memory, spent=tuple(sorted(spent)))
 
