@@ -58,7 +58,7 @@ def _check_reason(instance: object, attribute: object, reason: object) -> None:
 
 
 def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:
-    return tuple(_artifact(candidate) for candidate in candidates)
+    return tuple([_artifact(candidate) for candidate in candidates])
 
 
 def _task_ids(tasks: Iterable[str]) -> tuple[str, ...]:

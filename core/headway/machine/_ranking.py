@@ -41,12 +41,11 @@ class Row:
         Bound the mean, with every missing score between ``low`` and ``high``.
         """
         total, missing = fsum(self.known), self.size - len(self.known)
-        self.lower = self._mean(total, missing, low)
-        self.upper = self._mean(total, missing, high) if missing else self.lower
-
-    def _mean(self, total: float, missing: int, each: float) -> float:
-        # A range without an end times no missing score would be no number.
-        return round((total + missing * each if missing else total) / self.size, _DIGITS)
+        if missing:
+            self.lower = round((total + missing * low) / self.size, _DIGITS)
+            self.upper = round((total + missing * high) / self.size, _DIGITS)
+        else:  # a range without an end times no missing score would be no number
+            self.lower = self.upper = round(total / self.size, _DIGITS)
 
 
 @attrs.define(eq=False)
