@@ -65,7 +65,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Groups: ("state", "gate"),
     Stragglers: ("state", "_acts"),
     Sweeps: ("state",),
-    Requests: ("state", "sweeps"),
+    Requests: ("state", "sweeps", "_tasks"),
     Scoring: ("state", "_cycle"),
     LagGate: (
         "n_workers",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cached_property
 
 import attrs
 
@@ -216,13 +215,6 @@ class MachineConfig:
             raise OptionError(
                 "tasks", len(ids), "Give at least one training and one held-out task."
             )
-
-    @cached_property
-    def measurable(self) -> frozenset[str]:
-        """
-        The ids of the tasks that a step may measure on.
-        """
-        return frozenset((*self.train, *self.held_out, *self.oracle))
 
     @property
     def calls_per_ticket(self) -> int:

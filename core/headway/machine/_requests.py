@@ -59,6 +59,12 @@ class Requests:
     state: State
     sweeps: Sweeps
     _races: int = attrs.field(default=0, init=False)
+    _tasks: frozenset[str] = attrs.field(init=False)
+    """The ids of the tasks that a step may measure on."""
+
+    def __attrs_post_init__(self) -> None:
+        config = self.state.config
+        self._tasks = frozenset((*config.train, *config.held_out, *config.oracle))
 
     def yielded(self, sweep: OpenSweep, request: Request) -> None:
         """
@@ -126,7 +132,7 @@ class Requests:
 
     def _problem_of_measure(self, sweep: OpenSweep, request: Measure | Compare) -> str | None:
         del sweep
-        tasks, known = request.tasks, self.state.config.measurable
+        tasks, known = request.tasks, self._tasks
         if not tasks or not request.candidates or not known.issuperset(tasks):
             kind, strange = type(request).__name__, [task for task in tasks if task not in known]
             return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
