@@ -411,7 +411,7 @@ class Measuring:
         that measure the artifact whose digest is ``kept``.
         """
         wanted = self._wanted.pop(requester, None)
-        if wanted is None or not wanted.missing:
+        if wanted is None or not wanted.missing:  # what misses nothing waits for no item
             return []
         moot: list[int] = []
         for item in [i for i in self._items.values() if requester in i.waiters]:

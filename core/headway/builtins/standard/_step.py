@@ -244,9 +244,8 @@ class StandardAggregator:
         if again[1:]:
             yield Consume(again[1:], "uncertain")
         kept = [c for c in hopeful if c.group[0] not in again[1:]]
-        yield Carry(
-            [*idle, *(c.group[0] for c in kept)]
-        )  # a last step's are then discarded as uncertain, which they are
+        cards = [*idle, *(c.group[0] for c in kept)]
+        yield Carry(cards)  # a last step's are then discarded as uncertain, which they are
         spent = {card.number for card in idle} | {c.group[0].number for c in kept if c.exhausted}
         return attrs.evolve(memory, spent=tuple(sorted(spent)))
 
