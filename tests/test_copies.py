@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.contracts import canonical_json
+from headway.contracts import Artifact, canonical_json
 from headway.drivers._copies import copied, longer_than, untouched
 
 floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -104,3 +104,16 @@ def test_longer_than_ends():
     value.append(value)
 
     assert longer_than(value, 1000)
+
+
+def test_artifacts_are_shared():
+    """
+    Nobody changes an artifact, so what holds some is copied around them.
+    """
+    value = {"best": Artifact([1]), "others": [Artifact([2])]}
+    mine = copied(value)
+
+    assert mine["best"] is value["best"]
+    assert mine["others"] is not value["others"]
+    assert mine["others"][0] is value["others"][0]
+    assert untouched(mine, value)

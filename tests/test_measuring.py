@@ -1,5 +1,5 @@
 """
-Measurements that fail, alone: how often each is tried.
+Measurements alone: how often one that fails is tried, and the means of what is known.
 """
 
 from __future__ import annotations
@@ -115,3 +115,33 @@ def test_a_failure_in_an_outage_is_nobodys(known):
     assert MAX_TRIES == played.tries()
     played.want("new", "u")
     assert MOST_TRIES == played.tries(outage=True)
+
+
+def test_a_mean_is_that_of_all_draws_known_by_now():
+    """
+    A mean that was told is told again until a score comes in, and is of the tasks that are asked about.
+    """
+    measuring, artifact = Measuring(), Artifact("new")
+    tasks, found = ("x", "y"), []
+    for task, draw, score in (("x", 0, 0.25), ("y", 0, 0.75), ("y", 1, 0.25)):
+        measuring.remember((artifact.digest, task, draw), score)
+        found += [measuring.mean(artifact, tasks), measuring.mean(artifact, tasks)]
+
+    assert [None, None, 0.5, 0.5, 0.375, 0.375] == found
+    assert 0.25 == measuring.mean(artifact, ("x",))
+    assert 0.375 == measuring.mean(artifact, tasks)
+
+
+def test_an_artifact_that_was_forgotten_has_no_mean():
+    """
+    Its scores are gone, so a mean that was told before is not told any more.
+    """
+    measuring, first = Measuring(), Artifact("first")
+    measuring.remember((first.digest, "x", 0), 0.5)
+    before = measuring.mean(first, ("x",))
+    for number in range(1000):
+        measuring.remember((Artifact(number).digest, "x", 0), 0.5)
+    after = measuring.mean(first, ("x",))
+    measuring.remember((first.digest, "x", 0), 1.0)
+
+    assert (0.5, None, 1.0) == (before, after, measuring.mean(first, ("x",)))

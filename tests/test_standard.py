@@ -418,6 +418,23 @@ def test_a_change_that_the_head_has_already_is_a_duplicate():
     assert ([Consume((0,), "duplicate")], []) == (alone, unmeasured)
 
 
+def test_each_candidate_is_made_once():
+    """
+    What cards make of the head is worked out once in a step, by whoever needs it, but on a new head anew.
+    """
+    made = []
+
+    def counted(artifact, *diffs):
+        made.append((artifact.value, diffs))
+        return combine(artifact, *diffs)
+
+    cards = [card(0, {"a": 1}), card(1, {"b": -9}), card(2, {"c": 2}), card(3, {"d": 1})]
+    asked, _ = played(cards, total, context(combine=counted, quiet=True))
+
+    assert 3 == sum(isinstance(request, Commit) for request in asked)
+    assert len(made) == len({canonical_json(one) for one in made})
+
+
 def test_a_card_is_applied_to_its_own_parent():
     """
     And never merged with others: their union has no common ground.

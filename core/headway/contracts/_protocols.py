@@ -50,7 +50,7 @@ class StepContext:
         held_out: The ids of the held-out tasks.
         deterministic: Whether one draw a task is enough.
         quiet: Nothing else can happen: the step must decide its cards.
-        rng: A generator keyed by (run seed, step number).
+        rng: A generator keyed by (run seed, step number), or what gives it when it is asked for.
         step: The step's number.
         combine: ``combine(artifact, *diffs)`` applies diffs one after the other.
         oracle: The ids of further tasks on which a candidate may be checked; often none.
@@ -67,7 +67,7 @@ class StepContext:
     held_out: tuple[str, ...]
     deterministic: bool
     quiet: bool
-    rng: random.Random
+    _rng: random.Random | Callable[[], random.Random] = attrs.field(alias="rng")
     step: int
     combine: Callable[..., Artifact]
     oracle: tuple[str, ...] = ()
@@ -76,6 +76,13 @@ class StepContext:
     stable: Snapshot | None = None
     removals: Callable[[], tuple[Removal, ...]] = _no_removals
     describe: Callable[[Artifact], Mapping[str, float]] = _no_description
+
+    @property
+    def rng(self) -> random.Random:
+        """
+        A generator keyed by (run seed, step number).
+        """
+        return self._rng if isinstance(self._rng, random.Random) else self._rng()
 
     def apply(self, *diffs: Json, onto: Artifact | None = None) -> Artifact:
         """

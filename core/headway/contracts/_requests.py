@@ -58,11 +58,11 @@ def _check_reason(instance: object, attribute: object, reason: object) -> None:
 
 
 def _artifacts(candidates: Iterable[Artifact | Snapshot]) -> tuple[Artifact, ...]:
-    return tuple(_artifact(candidate) for candidate in candidates)
+    return tuple([_artifact(candidate) for candidate in candidates])
 
 
 def _task_ids(tasks: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_checked(tasks, str, "task id"))
+    return _checked(tasks, str, "task id")
 
 
 def _number(card: Card | int) -> int:
@@ -70,22 +70,23 @@ def _number(card: Card | int) -> int:
 
 
 def _numbers(cards: Iterable[Card | int]) -> tuple[int, ...]:
-    return tuple(_checked(map(_number, cards), int, "card or card number"))
+    return _checked(map(_number, cards), int, "card or card number")
 
 
 def _keys(keys: Iterable[str]) -> tuple[str, ...]:
-    return tuple(_checked(keys, str, "key"))
+    return _checked(keys, str, "key")
 
 
 T = TypeVar("T")
 
 
-def _checked(values: Iterable[T], kind: type, what: str) -> Iterable[T]:
-    for value in values:
+def _checked(values: Iterable[T], kind: type, what: str) -> tuple[T, ...]:
+    found = tuple(values)
+    for value in found:
         if not isinstance(value, kind):
             message = f"{shown(value)} is no {what}"
             raise TypeError(message)
-        yield value
+    return found
 
 
 @attrs.frozen

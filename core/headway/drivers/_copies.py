@@ -1,8 +1,8 @@
 """
 Copies of JSON values, and whether somebody who had one changed it.
 
-A copy has containers of its own and shares the scalars, so it is as it was while every scalar in it
-is the very same object.
+A copy has containers of its own and shares the rest, scalars and artifacts, which nobody changes; so it
+is as it was while everything else in it is the very same object.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import json
 from operator import is_
 from typing import Any
 
-from headway.contracts import Json, canonical_json
+from headway.contracts import Artifact, Json, canonical_json
 from headway.contracts._depth import check_depth
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_SHARED = frozenset({str, int, float, bool, type(None), Artifact})
 _CONTAINERS = frozenset({dict, list, tuple})
 
 
@@ -24,12 +24,14 @@ def copied(value: Json) -> Json:
     A copy that may be changed without changing the original.
     """
     kind = _kind(value)
-    if kind in _SCALARS:
+    if kind in _SHARED:
         return value
     if kind is dict:
-        return {k: item if type(item) in _SCALARS else copied(item) for k, item in value.items()}
+        if _SHARED.issuperset(map(type, value.values())):  # as most are
+            return value.copy()
+        return {k: item if type(item) in _SHARED else copied(item) for k, item in value.items()}
     if kind is list or kind is tuple:
-        items = [item if type(item) in _SCALARS else copied(item) for item in value]
+        items = [item if type(item) in _SHARED else copied(item) for item in value]
         return items if kind is list else tuple(items)
     return copy.deepcopy(value)
 

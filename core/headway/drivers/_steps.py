@@ -4,10 +4,11 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+import random
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -43,6 +44,27 @@ from headway.machine import (
     StepStart,
     Yielded,
 )
+
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class _Rng:
+    """
+    Gives a step's random generator, made when it is asked for first: most steps draw nothing.
+    """
+
+    seed: int
+    step: int
+    _made: random.Random | None = attrs.field(default=None, init=False)
+
+    def __call__(self) -> random.Random:
+        """
+        The one generator.
+        """
+        if self._made is None:
+            self._made = keyed_rng(self.seed, "step", self.step)
+        return self._made
 
 
 @attrs.define(eq=False)
@@ -107,11 +129,11 @@ class StepHost:
         """
         return StepContext(
             head=start.head,
-            memory=memory_copy(start.memory),
+            memory=copied(start.memory),
             held_out=self.config.held_out,
             deterministic=start.deterministic,
             quiet=start.quiet,
-            rng=keyed_rng(self.config.seed, "step", step),
+            rng=_Rng(self.config.seed, step),
             step=step,
             combine=self.combine,
             oracle=self.config.oracle,
@@ -127,27 +149,27 @@ class StepHost:
         An artifact with diffs applied one after the other.
         """
         value = artifact.value
-        with self._asking_domain():
-            for diff in diffs:
-                value = self.domain.apply(value, diff)
+        for diff in diffs:
+            value = self._ask(self.domain.apply, value, diff)
         return Artifact(value)
 
     def describe(self, artifact: Artifact) -> Mapping[str, float]:
         """
         What kind of solution the domain says that an artifact is.
         """
-        with self._asking_domain():
-            found = self.domain.describe(artifact.value)
-            for name, number in found.items():
-                if not 0 <= number <= 1:
-                    message = f"describe() says {name}={number!r}; it must say numbers from 0 to 1"
-                    raise ContractError(message)
+        return self._ask(self._described, artifact.value)
+
+    def _described(self, value: Json) -> Mapping[str, float]:
+        found = self.domain.describe(value)
+        for name, number in found.items():
+            if not 0 <= number <= 1:
+                message = f"describe() says {name}={number!r}; it must say numbers from 0 to 1"
+                raise ContractError(message)
         return found
 
-    @contextmanager
-    def _asking_domain(self) -> Generator[None]:
+    def _ask(self, method: Callable[..., T], *arguments: Json) -> T:
         try:
-            yield
+            return method(*arguments)
         except (Exception, SystemExit) as error:
             self._of_domain = error  # else it would be taken for the aggregator's
             raise

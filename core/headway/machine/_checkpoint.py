@@ -4,7 +4,8 @@ A machine's whole memory as JSON, and back.
 A machine is made of *parts*, which a new machine has already and which are filled in place, and of
 *values*, which are made anew.  Both are listed here, and reading makes nothing else: no pickle, no
 class by its module's name.  A part's fields are all kept but for those that are named beside it: what
-it was built from, which the new machine has of its own, and what is worked out from that.
+it was built from, which the new machine has of its own, and what is worked out from that or from its
+memory.
 
 Guarantee: whatever two fields shared they share again, dicts keep their order, and what is written as
 JSON text and read again is what was written.  The machine asks of some artifacts whether they are one
@@ -64,7 +65,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Groups: ("state", "gate"),
     Stragglers: ("state", "_acts"),
     Sweeps: ("state",),
-    Requests: ("state", "sweeps"),
+    Requests: ("state", "sweeps", "_tasks"),
     Scoring: ("state", "_cycle"),
     LagGate: (
         "n_workers",
@@ -98,7 +99,7 @@ PARTS: dict[type, tuple[str, ...]] = {
     Merger: ("decide", "alpha"),
     Backpressure: ("stall_patience", "carry_limit"),
     EvidenceBuffer: (),
-    Measuring: (),
+    Measuring: ("_means",),
     Training: (),
     Tally: (),
     FaultCount: (),

@@ -111,6 +111,10 @@ class Measuring:
     _wanted: dict[Requester, Wanted] = attrs.field(factory=dict[Requester, Wanted], init=False)
     _given_up: dict[int, Key] = attrs.field(factory=dict[int, Key], init=False)
     _known: int = attrs.field(default=0, init=False)
+    _means: dict[str, tuple[Sequence[str], float | None]] = attrs.field(
+        factory=dict[str, tuple[Sequence[str], float | None]], init=False
+    )
+    """An artifact's mean that was asked for last, and over which tasks, until it has another score."""
     _recent: deque[tuple[str, str, bool]] = attrs.field(
         factory=lambda: deque[tuple[str, str, bool]](maxlen=_RECENT), init=False
     )
@@ -154,17 +158,17 @@ class Measuring:
         self._wanted[requester] = wanted
         ranking = wanted.ranking = Ranking(*reward_range)
         rows = [self._memo.get(artifact.digest, {}) for artifact in wanted.candidates]
+        draws = [(task, 0) for task in wanted.tasks]
         for row in rows:
-            known = [row[task, 0] for task in wanted.tasks if (task, 0) in row]
-            ranking.add(len(wanted.tasks), known)
+            ranking.add(len(draws), [row[draw] for draw in draws if draw in row])
         if ranking.answer is not None:
             return True
         # Where the reference is low there is most to gain, so those tasks settle most.
-        order = sorted(wanted.tasks, key=lambda task: rows[0].get((task, 0), reward_range[1]))
+        draws.sort(key=lambda draw: rows[0].get(draw, reward_range[1]))
         for artifact, row in [*zip(wanted.candidates, rows, strict=True)][::-1]:
-            for task in order:
-                if (task, 0) not in row:
-                    key = (artifact.digest, task, 0)
+            for draw in draws:
+                if draw not in row:
+                    key = (artifact.digest, *draw)
                     self._want_one(requester, wanted, artifact, key, self._queue)
         return False
 
@@ -293,6 +297,7 @@ class Measuring:
             scores = self._memo[digest] = {}
         self._known += (task, draw) not in scores
         scores[task, draw] = score
+        self._means.pop(digest, None)
 
     def _forget_oldest(self) -> None:
         if len(self._memo) < _KEPT and self._known < _KEPT_SCORES:
@@ -301,6 +306,7 @@ class Measuring:
         for digest in list(self._memo):
             if digest not in needed:
                 self._known -= len(self._memo.pop(digest))
+                self._means.pop(digest, None)
                 if self._known < _KEPT_SCORES:
                     return
 
@@ -404,7 +410,8 @@ class Measuring:
         Forget a requester; returns the running calls that nobody waits for any more, but for those
         that measure the artifact whose digest is ``kept``.
         """
-        if self._wanted.pop(requester, None) is None:
+        wanted = self._wanted.pop(requester, None)
+        if wanted is None or not wanted.missing:  # what misses nothing waits for no item
             return []
         moot: list[int] = []
         for item in [i for i in self._items.values() if requester in i.waiters]:
@@ -441,6 +448,12 @@ class Measuring:
         scores = self._memo.get(artifact.digest)
         if scores is None:
             return None
+        found = self._means.get(artifact.digest)
+        if found is None or found[0] is not tasks:
+            found = self._means[artifact.digest] = tasks, self._mean(scores, tasks)
+        return found[1]
+
+    def _mean(self, scores: Mapping[tuple[str, int], float], tasks: Sequence[str]) -> float | None:
         total = 0.0
         for task in tasks:
             first = scores.get((task, 0))

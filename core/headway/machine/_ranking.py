@@ -18,6 +18,8 @@ from headway.contracts import Comparison
 
 _DIGITS = 9
 
+_NONE_BETTER = Comparison(best=None, better=())
+
 
 @attrs.define(eq=False)
 class Row:
@@ -39,12 +41,11 @@ class Row:
         Bound the mean, with every missing score between ``low`` and ``high``.
         """
         total, missing = fsum(self.known), self.size - len(self.known)
-        self.lower = self._mean(total, missing, low)
-        self.upper = self._mean(total, missing, high)
-
-    def _mean(self, total: float, missing: int, each: float) -> float:
-        # A range without an end times no missing score would be no number.
-        return round((total + missing * each if missing else total) / self.size, _DIGITS)
+        if missing:
+            self.lower = round((total + missing * low) / self.size, _DIGITS)
+            self.upper = round((total + missing * high) / self.size, _DIGITS)
+        else:  # a range without an end times no missing score would be no number
+            self.lower = self.upper = round(total / self.size, _DIGITS)
 
 
 @attrs.define(eq=False)
@@ -62,11 +63,11 @@ class Ranking:
     high: float
     rows: list[Row] = attrs.field(factory=list[Row])
 
-    def add(self, size: int, known: Sequence[float]) -> None:
+    def add(self, size: int, known: list[float]) -> None:
         """
-        Add a row that misses some of its scores.
+        Add a row that misses some of its scores; it keeps the list of those that are known.
         """
-        row = Row(size, list(known))
+        row = Row(size, known)
         row.bound(self.low, self.high)
         self.rows.append(row)
 
@@ -90,7 +91,7 @@ class Ranking:
             elif row.upper > reference.lower:
                 return None
         if not better:
-            return Comparison(best=None, better=())
+            return _NONE_BETTER
         best = next(self._best(better), None)
         return None if best is None else Comparison(best=best, better=tuple(better))
 

@@ -35,7 +35,7 @@ from headway.contracts import (
 from headway.contracts._memories import memory_text
 from headway.machine._calls import CommitCall, PromoteCall, TrainCall
 from headway.machine._instructions import Run
-from headway.machine._measuring import FINAL_DRAW
+from headway.machine._measuring import FINAL_DRAW, Requester
 from headway.machine._messages import commit_message
 from headway.machine._open import OpenStep, OpenSweep
 from headway.machine._state import State
@@ -59,6 +59,12 @@ class Requests:
     state: State
     sweeps: Sweeps
     _races: int = attrs.field(default=0, init=False)
+    _tasks: frozenset[str] = attrs.field(init=False)
+    """The ids of the tasks that a step may measure on."""
+
+    def __attrs_post_init__(self) -> None:
+        config = self.state.config
+        self._tasks = frozenset((*config.train, *config.held_out, *config.oracle))
 
     def yielded(self, sweep: OpenSweep, request: Request) -> None:
         """
@@ -66,7 +72,7 @@ class Requests:
         """
         step = sweep.step
         step.n += 1
-        problem = self._problem(sweep, request)
+        problem = _PROBLEMS[type(request)](self, sweep, request)
         if step.n > MAX_REQUESTS:
             problem = f"a step made more than {MAX_REQUESTS} requests"
         if problem is not None:
@@ -93,19 +99,16 @@ class Requests:
         sweep.step.carried.update(request.cards)
         self.sweeps.answer(sweep.step, None)
 
-    def _problem(self, sweep: OpenSweep, request: Request) -> str | None:
-        if isinstance(request, Measure | Compare):
-            return self._problem_of_measure(request)
-        if isinstance(request, Promote):
-            made = self.state.head.version
-            late = request.version > made
-            return f"Promote names version {request.version}; there are {made}" if late else None
-        if isinstance(request, Gather):
-            outcomes = self.state.reservations is not None
-            return (
-                None if outcomes else 'Gather is of no use here: declare learns_from = "outcomes"'
-            )
-        return self._problem_of_cards(sweep, request)
+    def _problem_of_promotion(self, sweep: OpenSweep, request: Promote) -> str | None:
+        del sweep
+        made = self.state.head.version
+        late = request.version > made
+        return f"Promote names version {request.version}; there are {made}" if late else None
+
+    def _problem_of_gathering(self, sweep: OpenSweep, request: Gather) -> str | None:
+        del sweep, request
+        outcomes = self.state.reservations is not None
+        return None if outcomes else 'Gather is of no use here: declare learns_from = "outcomes"'
 
     def _problem_of_cards(
         self, sweep: OpenSweep, request: Commit | Consume | Carry | Train
@@ -127,12 +130,11 @@ class Requests:
             return f"{kind} before the batch is complete: yield Gather() until it gives ()"
         return None
 
-    def _problem_of_measure(self, request: Measure | Compare) -> str | None:
-        config = self.state.config
-        known = {*config.held_out, *config.train, *config.oracle}
-        strange = [task for task in request.tasks if task not in known]
-        if strange or not request.tasks or not request.candidates:
-            kind = type(request).__name__
+    def _problem_of_measure(self, sweep: OpenSweep, request: Measure | Compare) -> str | None:
+        del sweep
+        tasks, known = request.tasks, self._tasks
+        if not tasks or not request.candidates or not known.issuperset(tasks):
+            kind, strange = type(request).__name__, [task for task in tasks if task not in known]
             return f"{kind} names no task or candidate, or the unknown task {strange[:1]}"
         if isinstance(request, Compare):
             return None
@@ -152,7 +154,7 @@ class Requests:
         requester = ("step", step.number)
         draws = range(request.first, request.first + request.draws)
         if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
-            self.sweeps.measured(requester)
+            self._goes_on(requester)
 
     def _compare(self, sweep: OpenSweep, request: Compare) -> None:
         step = sweep.step
@@ -162,7 +164,14 @@ class Requests:
         state = self.state
         reward_range = state.config.reward_range
         if state.measuring.compare(requester, candidates, request.tasks, reward_range):
-            self.sweeps.measured(requester)
+            self._goes_on(requester)
+
+    def _goes_on(self, requester: Requester) -> None:
+        """
+        What a step asked for is known already, so it goes on and nothing has changed.
+        """
+        self.sweeps.measured(requester)
+        self.state.still = True
 
     def _commit(self, sweep: OpenSweep, request: Commit) -> None:
         state, step = self.state, sweep.step
@@ -338,9 +347,12 @@ class Requests:
     def _carry(self, numbers: list[int]) -> None:
         state = self.state
         state.buffer.carry(numbers)
+        carried = state.buffer.carried
+        if not carried:
+            return
         # What other steps hold is let go last, which is never: it was within the limit before.
         leased = {card.number for card in state.buffer.leased}
-        order = sorted(state.buffer.carried, key=lambda number: (number in leased, number))
+        order = sorted(carried, key=lambda number: (number in leased, number))
         for number in state.backpressure.overflow(order):
             state.decide(number, "discarded", "uncertain")
 
@@ -371,3 +383,15 @@ _DO: dict[type, Callable[[Requests, OpenSweep, Any], None]] = {
     Gather: Requests._gather,
 }
 """How each kind of request is carried out."""
+
+_PROBLEMS: dict[type, Callable[[Requests, OpenSweep, Any], str | None]] = {
+    Measure: Requests._problem_of_measure,
+    Compare: Requests._problem_of_measure,
+    Train: Requests._problem_of_cards,
+    Commit: Requests._problem_of_cards,
+    Promote: Requests._problem_of_promotion,
+    Consume: Requests._problem_of_cards,
+    Carry: Requests._problem_of_cards,
+    Gather: Requests._problem_of_gathering,
+}
+"""What is asked of each kind, and says what is wrong with it."""

@@ -197,7 +197,8 @@ class Sweeps:
         for card in verdicts.duplicates:
             self._discard(sweep, card, "duplicate")
         for card in verdicts.accepted:
-            self._keep(sweep, card if card.is_group else attrs.evolve(card, base=sweep.head))
+            judged = card.is_group or card.base == sweep.head
+            self._keep(sweep, card if judged else attrs.evolve(card, base=sweep.head))
         for card in verdicts.rebased:
             self.state.buffer.update(card)
             sweep.verifying[card.number] = card

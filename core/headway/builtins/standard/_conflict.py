@@ -62,6 +62,8 @@ class SharedTasks:
         """
         The cards that can be merged together, and those that contradict a better one.
         """
+        if len(cards) == 1:
+            return (cards[0],), ()
         most = min(self.rivals, max(2, isqrt(len(context.held_out))))
         means: dict[int, float] = {}
         for circle in _circles([card for card in cards if _may_win(card)]):

@@ -40,6 +40,8 @@ class Union:
         """
         The groups, single cards first.
         """
+        if len(cards) == 1:
+            return (tuple(cards),)
         mergeable = tuple(card for card in cards if card.parent is None)
         union = tuple(card for card in mergeable if card.delta is None or card.delta > 0)
         if len(union) * chance <= 1 or not any(card.delta for card in union):

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from headway._records import record
 from headway.contracts import Json, StepContext
 
 
@@ -27,7 +28,7 @@ FADES = 0.8
 """What a union counts, in units of the one that is tried next."""
 
 
-@attrs.frozen(kw_only=True)
+@record(kw_only=True)
 class Memory:
     """
     One value, kept by the machine and changed with commits; as JSON it is a dict of these fields.

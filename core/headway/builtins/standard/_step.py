@@ -67,6 +67,33 @@ PROMOTION_TRIES = 3
 """In how many steps a promotion is asked for while the ledger has not acknowledged it."""
 
 
+@attrs.define(eq=False)
+class Merged:
+    """
+    What cards make of an artifact, worked out once in a step.
+
+    Args:
+        context: The step's.
+    """
+
+    context: StepContext
+    _made: dict[tuple[str, tuple[int, ...]], Artifact] = attrs.field(
+        factory=dict[tuple[str, tuple[int, ...]], Artifact], init=False
+    )
+
+    def of(self, group: Sequence[Card], head: Artifact) -> Artifact:
+        """
+        The parent of the group's cards, or the head, with their changes applied.
+        """
+        onto = group[0].parent or head
+        key = onto.digest, tuple([card.number for card in group])
+        made = self._made.get(key)
+        if made is None:
+            diffs = [card.diff for card in group]
+            made = self._made[key] = self.context.apply(*diffs, onto=onto)
+        return made
+
+
 @attrs.define(eq=False, kw_only=True)
 class StandardAggregator:
     """
@@ -107,13 +134,14 @@ class StandardAggregator:
         kept, clashing = yield from self._resolve(cards, context)
         if clashing:
             yield Consume(clashing, "conflict")
-        same = [card for card in kept if _merged((card,), context) == context.head.artifact]
+        merged, head = Merged(context), context.head.artifact
+        same = [card for card in kept if merged.of((card,), head) == head]
         if same:
             yield Consume(same, "duplicate")
             kept = tuple(card for card in kept if card not in same)
         if kept:
             memory = yield from self._confirm(memory, context)
-            memory = yield from self._merge(kept, memory, context)
+            memory = yield from self._merge(kept, memory, merged)
         return None if memory == begun else memory.to_json()
 
     def _resolve(
@@ -125,17 +153,19 @@ class StandardAggregator:
     # ------------------------------------------------------------------ merging
 
     def _merge(
-        self, cards: Sequence[Card], memory: Memory, context: StepContext
+        self, cards: Sequence[Card], memory: Memory, merged: Merged
     ) -> Generator[Request, Any, Memory]:
+        context = merged.context
         head: Snapshot = context.head
         removal = _next_removal(memory, context)
         groups = self.fusion.groups(cards, memory.chance)
         idle = [] if context.quiet else _idle(groups, memory)
-        groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
+        if idle:
+            groups = tuple(g for g in groups if not (len(g) == 1 and g[0] in idle))
         pool: list[Contender] = []
         share = FIRST_ROUND
         while groups or removal:
-            contenders = self._contenders(groups, removal, head.artifact, share, context)
+            contenders = self._contenders(groups, removal, head.artifact, share, merged)
             if comparable(contenders, context):
                 yield from compare([*pool, *contenders], head.artifact, context)
             else:
@@ -172,8 +202,9 @@ class StandardAggregator:
         removal: Removal | None,
         head: Artifact,
         share: float,
-        context: StepContext,
+        merged: Merged,
     ) -> list[Contender]:
+        context = merged.context
         part = share / (len(groups) + (removal is not None))
         terms = TrialTerms(
             tasks=len(context.held_out),
@@ -184,7 +215,7 @@ class StandardAggregator:
         found = [
             Contender(
                 group=group,
-                artifact=_merged(group, context, head),
+                artifact=merged.of(group, head),
                 trial=self.acceptance.trial(terms),
             )
             for group in groups
@@ -205,14 +236,15 @@ class StandardAggregator:
         """
         Carry the cards that may still help; of those that were carried before, only the best.
         """
-        hopeful = sorted((c for c in contenders if c.group and c.hopeful), key=lambda c: c.rank)
+        hopeful = [c for c in contenders if c.group and c.hopeful]
+        if not hopeful and not idle:
+            return memory
+        hopeful.sort(key=lambda c: c.rank)
         again = [c.group[0] for c in hopeful if c.group[0].carried]
         if again[1:]:
             yield Consume(again[1:], "uncertain")
         kept = [c for c in hopeful if c.group[0] not in again[1:]]
         cards = [*idle, *(c.group[0] for c in kept)]
-        if not cards:
-            return memory
         yield Carry(cards)  # a last step's are then discarded as uncertain, which they are
         spent = {card.number for card in idle} | {c.group[0].number for c in kept if c.exhausted}
         return attrs.evolve(memory, spent=tuple(sorted(spent)))
@@ -368,8 +400,3 @@ def _late(contenders: Sequence[Contender], winner: Contender, idle: Sequence[Car
 
 def _alone(cards: Sequence[Card]) -> tuple[tuple[Card, ...], ...]:
     return tuple((card,) for card in cards)
-
-
-def _merged(group: Sequence[Card], context: StepContext, head: Artifact | None = None) -> Artifact:
-    onto = group[0].parent or head or context.head.artifact
-    return context.apply(*(card.diff for card in group), onto=onto)
