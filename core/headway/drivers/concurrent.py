@@ -16,6 +16,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeAlias
 
 import attrs
@@ -160,18 +161,27 @@ class ConcurrentRun:
 
     def _keep_time(self) -> None:
         while not self._over:
-            if self._is_due():
-                self._post(Tick(self.now()))
-            else:
-                self._waker.wait(self._sleeps_until - self.now())
+            self._waker.wait(self._next_look())
+            self._feed(None)  # what was only left there
 
-    def _is_due(self) -> bool:
-        with self._lock:
-            wake_at = self.engine.machine.wake_at
-            self._sleeps_until = float("inf") if wake_at is None else wake_at
-            due = not self._over and self._sleeps_until <= self.now()
-        self._feed(None)
-        return due
+    def _next_look(self) -> float:
+        """
+        Seconds until the alarm; a Tick when it is due.
+
+        No lock is waited for.  Whoever feeds the machine sets ``wake_at`` and then compares it with
+        ``_sleeps_until``; here that is raised first and ``wake_at`` read afterwards, so that one of
+        the two sees an alarm that both are at.  After a Tick nothing is looked at until whoever
+        feeds it to the machine wakes for the alarm that is left.
+        """
+        self._sleeps_until = inf
+        wake_at, now = self.engine.machine.wake_at, self.now()
+        if wake_at is None:
+            return inf
+        if wake_at <= now:
+            self._post(Tick(now))
+            return inf
+        self._sleeps_until = wake_at
+        return wake_at - now
 
     def _wait_for_observers(self) -> None:
         if not self._teller.idle:
