@@ -58,7 +58,7 @@ class Alarms:
         self.machine = self
         self.halted_at, self.config = None, SimpleNamespace(shutdown_grace=0.0)
         self.tell = SimpleNamespace(wanted=False)
-        self.bench = SimpleNamespace(coroutines=frozenset())
+        self.bench = SimpleNamespace(coroutines=frozenset(), over=False)
 
     def recorder(self, notice):
         pass

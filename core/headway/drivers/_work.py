@@ -79,6 +79,7 @@ class Workbench:
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
         broken_off: What the call spent that Ctrl-C broke off.
+        over: Whether nobody hears any more what calls come to.
     """
 
     domain: Domain
@@ -90,6 +91,7 @@ class Workbench:
     journal: Keeper | None = None
     bridge: Bridge = attrs.field(factory=Bridge)
     broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
+    over: bool = attrs.field(default=False, init=False)
     coroutines: frozenset[str] = attrs.field(init=False)
     _calls: DomainCalls = attrs.field(init=False)
     _ledger_calls: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
@@ -191,9 +193,10 @@ class Workbench:
             stack.callback(self.executor.close)
             stack.callback(self.bridge.close)
 
-    async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
+    async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed | None:
         """
-        As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop.
+        As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop; None for
+        one that failed after the run, as all do that are cancelled at its end.
         """
         meter: Meter = []
         METER.set(meter)
@@ -205,6 +208,8 @@ class Workbench:
                 raw = await self._calls.raw(call)
             value = self._kept(call, self._finish[call.kind](call, raw))
         except FAILURES as error:
+            if self.over:  # a thousand tracebacks would keep the loop from its end
+                return None
             return Broken.of(call, error).failed(now(), call, read_meter(meter))
         finally:
             METER.set(None)  # no token: whoever closes an abandoned coroutine has another context

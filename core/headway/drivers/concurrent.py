@@ -92,6 +92,7 @@ class ConcurrentRun:
     _teller: Teller = attrs.field(init=False)
     _cancelled: set[int] = attrs.field(factory=set[int], init=False)
     _in_training: set[int] = attrs.field(factory=set[int], init=False)
+    _given_up: list[int] = attrs.field(factory=list[int], init=False)
     _is_told: bool = attrs.field(init=False)
     _coroutines: frozenset[str] = attrs.field(init=False)
     _sleeps_until: float = attrs.field(default=0.0, init=False)
@@ -235,6 +236,9 @@ class ConcurrentRun:
                 self._in_training.discard(call)
             if event is not None and not self._over:
                 self._handle(event)
+        if self._given_up:  # all at once: at the end of a run that may be thousands
+            self._loop.cancel(self._given_up)
+            self._given_up = []
         wake_at = self.engine.machine.wake_at
         if wake_at is not None and wake_at < self._sleeps_until:
             self._waker.wake()
@@ -248,7 +252,7 @@ class ConcurrentRun:
     def _end(self) -> None:
         if self._over:
             return
-        self._over = True
+        self._over = self.engine.bench.over = True
         self._teller.end()
         for place in self._places:
             place.end()
@@ -278,14 +282,17 @@ class ConcurrentRun:
 
     def _cancel(self, instruction: Cancel) -> None:
         self._cancelled.add(instruction.call)
-        if instruction.call in self._loop.held:
-            self._loop.cancel(instruction.call)
-        else:
-            self.engine.bench.give_up(instruction.call)
+        self._give_up(instruction.call)
 
     def _abandon(self, instruction: Abandon) -> None:
         self._place_of(instruction.call).lose(instruction.call)
-        self.engine.bench.give_up(instruction.call)
+        self._give_up(instruction.call)
+
+    def _give_up(self, call: int) -> None:
+        if call in self._loop.held:
+            self._given_up.append(call)
+        else:
+            self.engine.bench.give_up(call)
 
     def _place_of(self, call: int) -> Lane[Call] | Loop:
         if call in self._loop.held:
