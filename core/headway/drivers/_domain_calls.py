@@ -87,6 +87,8 @@ class Broken:
         """
         What an exception means that a call came to.
         """
+        if isinstance(error, BrokenElsewhere):
+            return error.broken
         task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
         if isinstance(error, OfAPart):
             assert error.__cause__ is not None
@@ -100,6 +102,16 @@ class Broken:
         The same as an event.
         """
         return Failed(now, call.id, self.fault, self.invalid, usage, self.retry_after)
+
+
+class BrokenElsewhere(Exception):  # noqa: N818 - it never leaves the drivers
+    """
+    A call came to nothing, and why is known already.
+    """
+
+    def __init__(self, broken: Broken) -> None:
+        super().__init__(broken)
+        self.broken = broken
 
 
 @record
@@ -186,13 +198,10 @@ class DomainCalls:
         """
         return _CALLS[type(call)](self, call)
 
-    def _rollout(self, call: RolloutCall) -> Any:
-        return self._try(call.artifact.value, call)
-
-    def _verify(self, call: VerifyCall) -> Any:
-        return self._try(asked(self.domain.apply, call.artifact.value, call.diff), call)
-
-    def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
+    def _rollout(self, call: RolloutCall | VerifyCall) -> Any:
+        state = call.artifact.value
+        if type(call) is VerifyCall:
+            state = asked(self.domain.apply, state, call.diff)
         more = _NOTHING
         if self._wants["rollout"]:  # else no key of a random stream need be made
             more = self._more("rollout", call.payload, call.ticket, "rollout", *call.ticket.key)
@@ -235,7 +244,7 @@ class DomainCalls:
 
 _CALLS: dict[type, Callable[[DomainCalls, Any], Any]] = {
     RolloutCall: DomainCalls._rollout,
-    VerifyCall: DomainCalls._verify,
+    VerifyCall: DomainCalls._rollout,
     MeasureCall: DomainCalls._measure,
     ProposeCall: DomainCalls._propose,
     RebaseCall: DomainCalls._rebase,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from math import inf
 from typing import Any, TypeAlias
 
@@ -89,6 +89,7 @@ class ConcurrentRun:
     _loop: Loop = attrs.field(init=False)
     _lanes: dict[str, Lane[Call]] = attrs.field(init=False)
     _places: tuple[Place, ...] = attrs.field(init=False)
+    _queues: tuple[tuple[Place, Sized], ...] = attrs.field(init=False)
     _teller: Teller = attrs.field(init=False)
     _cancelled: set[int] = attrs.field(factory=set[int], init=False)
     _in_training: set[int] = attrs.field(factory=set[int], init=False)
@@ -111,6 +112,7 @@ class ConcurrentRun:
         self._lanes = {"commit": self._commits, "promote": self._commits, "train": self._trainings}
         # The loop ends last.
         self._places = (self._work, self._steps, self._commits, self._trainings, self._loop)
+        self._queues = tuple((place, place.waiting) for place in self._places)
         self._teller = Teller(
             self.engine.tell, self._waker.wake, self._break_off, self.engine.settle_journal
         )
@@ -223,8 +225,8 @@ class ConcurrentRun:
                 self._break(error)
             finally:
                 self._lock.release()
-            for place in self._places:
-                if place.waiting:
+            for place, waiting in self._queues:
+                if waiting:
                     place.nudge(own=place is own)
 
     def _feed_all(self) -> None:
@@ -235,19 +237,16 @@ class ConcurrentRun:
                 self._cancelled.discard(call)
                 self._in_training.discard(call)
             if event is not None and not self._over:
-                self._handle(event)
+                for instruction in self.engine.handle(event):
+                    _DISPATCH[type(instruction)](self, instruction)
+                if self.engine.after is not None:
+                    self.engine.after()
         if self._given_up:  # all at once: at the end of a run that may be thousands
             self._loop.cancel(self._given_up)
             self._given_up = []
         wake_at = self.engine.machine.wake_at
         if wake_at is not None and wake_at < self._sleeps_until:
             self._waker.wake()
-
-    def _handle(self, event: Event) -> None:
-        for instruction in self.engine.handle(event):
-            _DISPATCH[type(instruction)](self, instruction)
-        if self.engine.after is not None:
-            self.engine.after()
 
     def _end(self) -> None:
         if self._over:
