@@ -7,7 +7,6 @@ that copy the context share it; appending to a list is atomic, so they may charg
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import TypeAlias
 
@@ -73,15 +72,6 @@ def charge(*, tokens: int = 0, cost: float = 0.0) -> None:
         raise UsageError(f"{message}; spend in rollout, propose, measure or train instead")
     if meter is not None:
         meter.append((tokens, float(cost)))
-
-
-def take_down(charged: Iterable[tuple[int, float]]) -> None:
-    """
-    Charge the call that is running with what it has charged where its meter was not at hand.
-    """
-    meter = METER.get()
-    assert meter is not None
-    meter.extend(charged)
 
 
 def read_meter(meter: Meter) -> Usage:

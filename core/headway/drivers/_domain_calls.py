@@ -8,6 +8,7 @@ import inspect
 import os
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import attrs
@@ -39,6 +40,23 @@ _NOTHING: dict[str, Any] = {}
 """What a method is given that asks for nothing by name."""
 
 _METHODS = ("rollout", "propose", "measure", "train")
+
+_FORKED: list[bool] = []
+"""As many entries as there are forks between the process that was started and this one."""
+
+
+@cache
+def _note_forks() -> None:
+    """
+    From now on; a process's number would tell as much, but asking the system for it costs.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _FORKED.append(True))
+
+
+def _forks() -> int:
+    _note_forks()
+    return len(_FORKED)
 
 
 class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
@@ -151,7 +169,7 @@ class DomainCalls:
     coroutines: frozenset[str] = attrs.field(init=False)
     """The kinds of calls whose user code is ``async def``."""
     _wants: dict[str, frozenset[str]] = attrs.field(init=False)
-    _home: int = attrs.field(factory=os.getpid, init=False)
+    _home: int = attrs.field(factory=_forks, init=False)
 
     def __attrs_post_init__(self) -> None:
         # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
@@ -180,7 +198,7 @@ class DomainCalls:
         raises.
         """
         # Elsewhere the driver's meter is not, or is a copy that a process was forked with.
-        heard = os.getpid() == self._home and METER.get() is not None
+        heard = len(_FORKED) == self._home and METER.get() is not None
         meter: Meter = [] if call.paid else FREE
         before = None if heard else METER.set(meter)
         try:

@@ -31,7 +31,7 @@ from headway.contracts import (
     content_digest,
     text_digest,
 )
-from headway.contracts._metering import FREE, METER, Meter, read_meter, take_down
+from headway.contracts._metering import FREE, METER, Meter, charge, read_meter
 from headway.drivers._bridge import Bridge
 from headway.drivers._copies import copied, json_copy, longer_than, untouched
 from headway.drivers._domain_calls import (
@@ -170,8 +170,8 @@ class Workbench:
         if not isinstance(answered, Answered):
             message = f"run returned {answered!r}, which is not what the function returned"
             raise OfAPart("executor") from ContractError(message)
-        if answered.charged:
-            take_down(answered.charged)
+        for tokens, cost in answered.charged:  # out of reach of the meter here
+            charge(tokens=tokens, cost=cost)
         if answered.broken is not None:
             raise BrokenElsewhere(answered.broken)
         return answered.value
@@ -202,7 +202,7 @@ class Workbench:
         one that failed after the run, as all do that are cancelled at its end.
         """
         meter: Meter = []
-        METER.set(meter)
+        METER.set(meter)  # and never taken away: with its answer given, nobody reads it any more
         try:
             if call.kind == "train":
                 async with self._training:  # one that was cancelled may not have ended yet
@@ -216,8 +216,6 @@ class Workbench:
             if self.over:  # a thousand tracebacks would keep the loop from its end
                 return None
             return Broken.of(call, error).failed(now(), call, read_meter(meter))
-        finally:
-            METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
     def _keep(self, call: Call, value: CallValue) -> None:

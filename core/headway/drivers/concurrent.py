@@ -218,7 +218,7 @@ class ConcurrentRun:
         Args:
             own: Where the calling thread is about to look for work itself.
         """
-        while self._arrivals and self._lock.acquire(blocking=False):
+        while self._arrivals and self._lock.acquire(False):
             try:
                 self._feed_all()
             except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
