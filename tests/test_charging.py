@@ -203,13 +203,13 @@ class Forking:
         if child == 0:
             code = 1
             try:
-                with open(writing, "wb") as stream:
+                with os.fdopen(writing, "wb") as stream:
                     pickle.dump(function(*arguments), stream)
                 code = 0
             finally:
                 os._exit(code)
         os.close(writing)
-        with open(reading, "rb") as stream:
+        with os.fdopen(reading, "rb") as stream:
             answered = pickle.load(stream)
         assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return answered
