@@ -103,7 +103,7 @@ def looked(run, *, before_line, meanwhile):
 
     def trace(frame, what, argument):
         nonlocal lines
-        if frame.f_code is not ConcurrentRun._next_look.__code__:
+        if frame.f_code is not ConcurrentRun._until_alarm.__code__:
             return None
         if what == "line":
             if lines == before_line:
@@ -114,7 +114,7 @@ def looked(run, *, before_line, meanwhile):
     usual = sys.gettrace()
     sys.settrace(trace)
     try:
-        wait = run._next_look()
+        wait = run._until_alarm()
     finally:
         sys.settrace(usual)
     return wait, lines
@@ -145,14 +145,41 @@ def test_a_tick_is_left_to_whoever_feeds_the_machine(due):
     """
     with still(Alarms(due, next_alarm=lambda now: now + 1.0)) as run:
         with run._lock:
-            wait = run._next_look()
+            wait = run._until_alarm()
             left = len(run._arrivals)
         told_early = run._waker._woken
         run._feed(None)
 
     assert (inf, 1, False) == (wait, left, told_early)
     assert (1, True) == (run.engine.seen[Tick], run._waker._woken)
-    assert 1.0 == run._next_look()
+    assert 1.0 == run._until_alarm()
+
+
+def test_ones_own_tick_wakes_nobody():
+    """
+    Who fed the machine itself looks again at once, as often as an alarm is due.
+    """
+    later = iter((6.0, 9.0, NOW, 11.0))
+    with still(Alarms(5.0, next_alarm=lambda now: next(later))) as run:
+        wait = run._until_alarm()
+
+    assert 1.0 == wait
+    assert (4, False) == (run.engine.seen[Tick], run._waker._woken)
+
+
+def test_a_run_that_breaks_at_a_tick_keeps_no_time():
+    """
+    Its alarm stays due; nobody is left to take it.
+    """
+
+    def fault(now):
+        raise ArithmeticError
+
+    with still(Alarms(5.0, next_alarm=fault)) as run:
+        wait = run._until_alarm()
+
+    assert isinstance(run._broken, ArithmeticError)
+    assert (inf, 1, True) == (wait, run.engine.seen[Tick], run._waker._woken)
 
 
 def test_a_later_alarm_wakes_nobody():
@@ -160,7 +187,7 @@ def test_a_later_alarm_wakes_nobody():
     Answers that put the alarm off, or leave it where it is, cost the timekeeper nothing.
     """
     with still(Alarms(12.0)) as run:
-        waits = run._next_look()
+        waits = run._until_alarm()
         for alarm in (12.0, 15.0, None, 12.5):
             put(run, alarm)
 

@@ -164,27 +164,29 @@ class ConcurrentRun:
 
     def _keep_time(self) -> None:
         while not self._over:
-            self._waker.wait(self._next_look())
-            self._feed(None)  # what was only left there
+            self._waker.wait(self._until_alarm())
+            self._feed(self._waker)  # what was only left there
 
-    def _next_look(self) -> float:
+    def _until_alarm(self) -> float:
         """
-        Seconds until the alarm; a Tick when it is due.
+        Seconds until the alarm; when it is due, a ``Tick`` comes first.
 
         No lock is waited for.  Whoever feeds the machine sets ``wake_at`` and then compares it with
         ``_sleeps_until``; here that is raised first and ``wake_at`` read afterwards, so that one of
-        the two sees an alarm that both are at.  After a Tick nothing is looked at until whoever
-        feeds it to the machine wakes for the alarm that is left.
+        the two sees an alarm that both are at.  A ``Tick`` that is left to another thread is waited
+        for: that thread wakes this one for the alarm that is left.
         """
-        self._sleeps_until = inf
-        wake_at, now = self.engine.machine.wake_at, self.now()
-        if wake_at is None:
-            return inf
-        if wake_at <= now:
-            self._post(Tick(now))
-            return inf
-        self._sleeps_until = wake_at
-        return wake_at - now
+        while True:
+            self._sleeps_until = inf
+            wake_at, now = self.engine.machine.wake_at, self.now()
+            if wake_at is None:
+                return inf
+            if wake_at > now:
+                self._sleeps_until = wake_at
+                return wake_at - now
+            self._arrivals.append((Tick(now), None, NO_CALL))
+            if not self._feed(self._waker) or self._over:
+                return inf
 
     def _wait_for_observers(self) -> None:
         if not self._teller.idle:
@@ -208,7 +210,7 @@ class ConcurrentRun:
         self._arrivals.append(arrival)
         self._feed(arrival[1])
 
-    def _feed(self, own: Place | None) -> None:
+    def _feed(self, own: Place | Waker | None) -> bool:
         """
         Feed the machine what has arrived, unless another thread is at it, and pass on the work.
 
@@ -216,8 +218,12 @@ class ConcurrentRun:
         meanwhile was left to it.
 
         Args:
-            own: Where the calling thread is about to look for work itself.
+            own: Where the calling thread is about to look for work, or for the time, itself.
+
+        Returns:
+            Whether it did; else all was left to another thread.
         """
+        fed = False
         while self._arrivals and self._lock.acquire(False):
             try:
                 self._feed_all()
@@ -228,6 +234,11 @@ class ConcurrentRun:
             for place, waiting in self._queues:
                 if waiting:
                     place.nudge(own=place is own)
+            wake_at = self.engine.machine.wake_at
+            if wake_at is not None and wake_at < self._sleeps_until and own is not self._waker:
+                self._waker.wake()
+            fed = True
+        return fed
 
     def _feed_all(self) -> None:
         while self._arrivals:
@@ -244,9 +255,6 @@ class ConcurrentRun:
         if self._given_up:  # all at once: at the end of a run that may be thousands
             self._loop.cancel(self._given_up)
             self._given_up = []
-        wake_at = self.engine.machine.wake_at
-        if wake_at is not None and wake_at < self._sleeps_until:
-            self._waker.wake()
 
     def _end(self) -> None:
         if self._over:
