@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import math
+import os
+import pickle
 import signal
 import threading
 from typing import ClassVar
@@ -188,6 +190,47 @@ def test_threads_with_a_copy_of_the_context_charge_too(driver):
     result = run(helped, driver=driver, max_rollouts=20)
 
     assert helped.tokens == result.usage.tokens > 0
+
+
+class Forking:
+    """
+    An executor that forks a process for each call, in the middle of the call.
+    """
+
+    def run(self, function, *arguments):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                with os.fdopen(writing, "wb") as stream:
+                    pickle.dump(function(*arguments), stream)
+                code = 0
+            finally:
+                os._exit(code)
+        os.close(writing)
+        with os.fdopen(reading, "rb") as stream:
+            answered = pickle.load(stream)
+        assert 0 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return answered
+
+    def close(self):
+        pass
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_what_a_forked_process_charges_comes_back():
+    """
+    It has a copy of the call's meter, which nobody here reads.
+    """
+    result = run(Paid(), driver="serial", mode="sync", max_rollouts=8, executor=Forking())
+    prices = {**Paid.prices, "verify": Paid.prices["rollout"]}
+
+    assert 0 == result.usage.failures
+    assert sum(prices[kind] * count for kind, count in result.calls.items() if kind in prices) == (
+        result.usage.tokens
+    )
+    assert result.usage.tokens > 8 * prices["rollout"]
 
 
 def test_outside_of_a_run_nothing_happens():

@@ -384,3 +384,48 @@ def test_nothing_is_left_of_calls_that_hung(driver, domain):
 
     assert set() == left
     assert [] == [t.name for t in threading.enumerate() if t.name.startswith("headway")]
+
+
+class Endless(ToyDomain):
+    """Coroutines that never end by themselves, and say when what they then raise is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.told = []
+
+    async def rollout(self, state, task, *, rng):
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            raise Wordy(self.told) from None
+
+    def measure(self, state, task, *, rng):
+        return 0.0
+
+
+class Wordy(Exception):  # noqa: N818 - no error of anybody's
+    """Notes when it is put into words."""
+
+    def __str__(self):
+        self.args[0].append(True)
+        return "wordy"
+
+
+@pytest.mark.parametrize("workers", [4, 64, 1000])
+def test_the_end_wakes_the_loop_as_often_for_many_as_for_few(monkeypatch, workers):
+    """All that runs is cancelled at once, and what comes of it is not put into words for nobody."""
+    plain, wakes, domain = asyncio.BaseEventLoop.call_soon_threadsafe, [], Endless()
+
+    def call(loop, function, *arguments, **more):
+        wakes.append(function)
+        return plain(loop, function, *arguments, **more)
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "call_soon_threadsafe", call)
+    result = run(domain, driver="asyncio", n_workers=workers, slots=workers, max_seconds=1.0)
+    for thread in threading.enumerate():
+        if thread.name == "headway-loop":
+            thread.join(timeout=10)
+
+    assert workers == result.completions["abandoned"] == result.rollouts
+    assert len(wakes) <= 12
+    assert [] == domain.told

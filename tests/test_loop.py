@@ -48,6 +48,7 @@ class Owner:
     def lose(self, number):
         with self.lock:
             self.loop.lose(number)
+            self.loop.cancel([number])
 
     async def serve(self, piece):
         try:

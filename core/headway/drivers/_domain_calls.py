@@ -8,6 +8,7 @@ import inspect
 import os
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import attrs
@@ -39,6 +40,23 @@ _NOTHING: dict[str, Any] = {}
 """What a method is given that asks for nothing by name."""
 
 _METHODS = ("rollout", "propose", "measure", "train")
+
+_FORKED: list[bool] = []
+"""As many entries as there are forks between the process that was started and this one."""
+
+
+@cache
+def _note_forks() -> None:
+    """
+    From now on; a process's number would tell as much, but asking the system for it costs.
+    """
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: _FORKED.append(True))
+
+
+def _forks() -> int:
+    _note_forks()
+    return len(_FORKED)
 
 
 class InvalidValue(ValueError):  # noqa: N818 - it becomes the completion "invalid"
@@ -87,6 +105,8 @@ class Broken:
         """
         What an exception means that a call came to.
         """
+        if isinstance(error, BrokenElsewhere):
+            return error.broken
         task = None if isinstance(call, CommitCall) else getattr(call, "task", None)
         if isinstance(error, OfAPart):
             assert error.__cause__ is not None
@@ -100,6 +120,16 @@ class Broken:
         The same as an event.
         """
         return Failed(now, call.id, self.fault, self.invalid, usage, self.retry_after)
+
+
+class BrokenElsewhere(Exception):  # noqa: N818 - it never leaves the drivers
+    """
+    A call came to nothing, and why is known already.
+    """
+
+    def __init__(self, broken: Broken) -> None:
+        super().__init__(broken)
+        self.broken = broken
 
 
 @record
@@ -139,7 +169,7 @@ class DomainCalls:
     coroutines: frozenset[str] = attrs.field(init=False)
     """The kinds of calls whose user code is ``async def``."""
     _wants: dict[str, frozenset[str]] = attrs.field(init=False)
-    _home: int = attrs.field(factory=os.getpid, init=False)
+    _home: int = attrs.field(factory=_forks, init=False)
 
     def __attrs_post_init__(self) -> None:
         # A domain that leaves ``measure`` as it is scores by rollouts, also by async def ones.
@@ -168,7 +198,7 @@ class DomainCalls:
         raises.
         """
         # Elsewhere the driver's meter is not, or is a copy that a process was forked with.
-        heard = os.getpid() == self._home and METER.get() is not None
+        heard = len(_FORKED) == self._home and METER.get() is not None
         meter: Meter = [] if call.paid else FREE
         before = None if heard else METER.set(meter)
         try:
@@ -186,13 +216,10 @@ class DomainCalls:
         """
         return _CALLS[type(call)](self, call)
 
-    def _rollout(self, call: RolloutCall) -> Any:
-        return self._try(call.artifact.value, call)
-
-    def _verify(self, call: VerifyCall) -> Any:
-        return self._try(asked(self.domain.apply, call.artifact.value, call.diff), call)
-
-    def _try(self, state: Json, call: RolloutCall | VerifyCall) -> Any:
+    def _rollout(self, call: RolloutCall | VerifyCall) -> Any:
+        state = call.artifact.value
+        if type(call) is VerifyCall:
+            state = asked(self.domain.apply, state, call.diff)
         more = _NOTHING
         if self._wants["rollout"]:  # else no key of a random stream need be made
             more = self._more("rollout", call.payload, call.ticket, "rollout", *call.ticket.key)
@@ -235,7 +262,7 @@ class DomainCalls:
 
 _CALLS: dict[type, Callable[[DomainCalls, Any], Any]] = {
     RolloutCall: DomainCalls._rollout,
-    VerifyCall: DomainCalls._verify,
+    VerifyCall: DomainCalls._rollout,
     MeasureCall: DomainCalls._measure,
     ProposeCall: DomainCalls._propose,
     RebaseCall: DomainCalls._rebase,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -80,10 +80,9 @@ class Loop:
 
     def lose(self, number: int) -> None:
         """
-        A call is not waited for any more.
+        A call is not waited for any more; whether it is cancelled, the owner says.
         """
         self.lost.add(number)
-        self.cancel(number)
 
     def nudge(self, *, own: bool) -> None:
         """
@@ -158,16 +157,17 @@ class Loop:
             if done % BREATH == 0:
                 await asyncio.sleep(0)
 
-    def cancel(self, call: int) -> None:
+    def cancel(self, calls: Iterable[int]) -> None:
         """
-        Cancel a call, if it runs.
+        Cancel those of some calls that run; the loop is woken once for all of them.
         """
-        self.soon(self._cancel, call)
+        self.soon(self._cancel, calls)
 
-    def _cancel(self, call: int) -> None:
-        task = self._running.get(call)
-        if task is not None:
-            task.cancel()
+    def _cancel(self, calls: Iterable[int]) -> None:
+        for call in calls:
+            task = self._running.get(call)
+            if task is not None:
+                task.cancel()
 
     def end(self) -> None:
         """

@@ -31,7 +31,7 @@ from headway.contracts import (
     content_digest,
     text_digest,
 )
-from headway.contracts._metering import FREE, METER, Meter, read_meter
+from headway.contracts._metering import FREE, METER, Meter, charge, read_meter
 from headway.drivers._bridge import Bridge
 from headway.drivers._copies import copied, json_copy, longer_than, untouched
 from headway.drivers._domain_calls import (
@@ -39,6 +39,7 @@ from headway.drivers._domain_calls import (
     FAILURES,
     Answered,
     Broken,
+    BrokenElsewhere,
     DomainCalls,
     InvalidValue,
     OfAPart,
@@ -59,7 +60,7 @@ from headway.machine import (
     TrainCall,
 )
 
-_UNCHARGED = ("rebase", "commit", "promote")
+_UNCHARGED = frozenset({"rebase", "commit", "promote"})
 """The kinds of calls that must not charge."""
 
 
@@ -79,6 +80,7 @@ class Workbench:
         bridge: What waits for coroutines on behalf of threads.
         coroutines: The kinds of calls whose user code is ``async def``.
         broken_off: What the call spent that Ctrl-C broke off.
+        over: Whether nobody hears any more what calls come to.
     """
 
     domain: Domain
@@ -90,9 +92,10 @@ class Workbench:
     journal: Keeper | None = None
     bridge: Bridge = attrs.field(factory=Bridge)
     broken_off: Usage = attrs.field(default=NO_USAGE, init=False)
+    over: bool = attrs.field(default=False, init=False)
     coroutines: frozenset[str] = attrs.field(init=False)
     _calls: DomainCalls = attrs.field(init=False)
-    _ledger_calls: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
+    _raw: dict[str, Callable[[Any], Any]] = attrs.field(init=False)
     _finish: dict[str, Callable[[Any, Any], CallValue]] = attrs.field(init=False)
     _kill: Callable[[int], None] | None = attrs.field(init=False)
     _threads: dict[int, int] = attrs.field(factory=dict[int, int], init=False)
@@ -102,7 +105,6 @@ class Workbench:
     def __attrs_post_init__(self) -> None:
         self._calls = DomainCalls(self.domain, self.tasks, self.seed)
         self.coroutines = self._calls.coroutines
-        self._ledger_calls = {"commit": self._commit, "promote": self._promote}
         self._finish = {
             "rollout": self._outcome,
             "propose": self._proposed,
@@ -113,6 +115,10 @@ class Workbench:
             "promote": self._promoted,
             "train": self._trained,
         }
+        self._raw = dict.fromkeys(self._finish, self._executed)
+        self._raw |= {"commit": self._commit, "promote": self._promote}
+        self._raw["train"] = self._calls.raw  # here, wherever rollouts run: it keeps what it learns
+        self._raw |= dict.fromkeys(self.coroutines, self._awaited)
         self._kill = getattr(self.executor, "kill", None)
         begin = getattr(self.executor, "begin", None)
         if begin is not None:
@@ -126,19 +132,10 @@ class Workbench:
         meter: Meter = FREE if kind in _UNCHARGED else []
         before = METER.set(meter)
         try:
-            if kind in self.coroutines:
-                raw = self.bridge.wait(self._calls.raw(call))
-            elif kind in self._ledger_calls:
-                raw = self._ledger_calls[kind](call)
-            elif kind == "train":  # here, wherever rollouts run: it keeps what it has learnt
-                raw = self._calls.raw(call)
-            else:
-                answered = self._executed(call)
-                meter.extend(answered.charged)
-                if answered.broken is not None:
-                    return answered.broken.failed(now(), call, read_meter(meter))
-                raw = answered.value
-            value = self._kept(call, self._finish[kind](call, raw))
+            raw = self._raw[kind](call)
+            value = self._finish[kind](call, raw)
+            if self.journal is not None:
+                self._keep(call, value)
         except FAILURES as error:  # user code may raise anything; it is contained
             return Broken.of(call, error).failed(now(), call, read_meter(meter))
         except KeyboardInterrupt:
@@ -148,7 +145,10 @@ class Workbench:
             METER.reset(before)
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
-    def _executed(self, call: Call) -> Answered:
+    def _awaited(self, call: Call) -> Any:
+        return self.bridge.wait(self._calls.raw(call))
+
+    def _executed(self, call: Call) -> Any:
         """
         What a call gives, by way of the executor; what that itself raises is its own fault, but for
         a process that was lost.
@@ -159,7 +159,8 @@ class Workbench:
             answered = self.executor.run(self._calls, call)
         except WorkerLostError as error:
             given_up = call.id not in self._threads
-            return Answered(broken=Broken(CANCELLED) if given_up else Broken.of(call, error))
+            broken = Broken(CANCELLED) if given_up else Broken.of(call, error)
+            raise BrokenElsewhere(broken) from error
         except FAILURES as error:
             raise OfAPart("executor") from error
         finally:
@@ -169,7 +170,11 @@ class Workbench:
         if not isinstance(answered, Answered):
             message = f"run returned {answered!r}, which is not what the function returned"
             raise OfAPart("executor") from ContractError(message)
-        return answered
+        for tokens, cost in answered.charged:  # out of reach of the meter here
+            charge(tokens=tokens, cost=cost)
+        if answered.broken is not None:
+            raise BrokenElsewhere(answered.broken)
+        return answered.value
 
     def give_up(self, call: int) -> None:
         """
@@ -191,36 +196,38 @@ class Workbench:
             stack.callback(self.executor.close)
             stack.callback(self.bridge.close)
 
-    async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed:
+    async def perform_async(self, call: Call, now: Callable[[], float]) -> Done | Failed | None:
         """
-        As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop.
+        As ``perform``, for a call whose kind is one of ``coroutines``, on the running loop; None for
+        one that failed after the run, as all do that are cancelled at its end.
         """
         meter: Meter = []
-        METER.set(meter)
+        METER.set(meter)  # and never taken away: with its answer given, nobody reads it any more
         try:
             if call.kind == "train":
                 async with self._training:  # one that was cancelled may not have ended yet
                     raw = await self._calls.raw(call)
             else:
                 raw = await self._calls.raw(call)
-            value = self._kept(call, self._finish[call.kind](call, raw))
+            value = self._finish[call.kind](call, raw)
+            if self.journal is not None:
+                self._keep(call, value)
         except FAILURES as error:
+            if self.over:  # a thousand tracebacks would keep the loop from its end
+                return None
             return Broken.of(call, error).failed(now(), call, read_meter(meter))
-        finally:
-            METER.set(None)  # no token: whoever closes an abandoned coroutine has another context
         return Done(now(), call.id, value, read_meter(meter) if meter else NO_USAGE)
 
-    def _kept(self, call: Call, value: CallValue) -> CallValue:
+    def _keep(self, call: Call, value: CallValue) -> None:
         """
-        The value, which the journal can keep: here a fault in it is the call's own.
+        See to it that the journal can keep a value: here a fault in it is the call's own.
         """
-        if self.journal is not None:
-            try:
-                self.journal.spell(call.id, value)
-            except (TypeError, ValueError, RecursionError) as error:
-                message = f"{call.kind} gave what can't be journalled: {error}; give JSON values"
-                raise InvalidValue(message) from error
-        return value
+        assert self.journal is not None
+        try:
+            self.journal.spell(call.id, value)
+        except (TypeError, ValueError, RecursionError) as error:
+            message = f"{call.kind} gave what can't be journalled: {error}; give JSON values"
+            raise InvalidValue(message) from error
 
     # ------------------------------------------------------- what the ledger gives, unchecked
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sized
+from math import inf
 from typing import Any, TypeAlias
 
 import attrs
@@ -88,9 +89,11 @@ class ConcurrentRun:
     _loop: Loop = attrs.field(init=False)
     _lanes: dict[str, Lane[Call]] = attrs.field(init=False)
     _places: tuple[Place, ...] = attrs.field(init=False)
+    _queues: tuple[tuple[Place, Sized], ...] = attrs.field(init=False)
     _teller: Teller = attrs.field(init=False)
     _cancelled: set[int] = attrs.field(factory=set[int], init=False)
     _in_training: set[int] = attrs.field(factory=set[int], init=False)
+    _given_up: list[int] = attrs.field(factory=list[int], init=False)
     _is_told: bool = attrs.field(init=False)
     _coroutines: frozenset[str] = attrs.field(init=False)
     _sleeps_until: float = attrs.field(default=0.0, init=False)
@@ -109,6 +112,7 @@ class ConcurrentRun:
         self._lanes = {"commit": self._commits, "promote": self._commits, "train": self._trainings}
         # The loop ends last.
         self._places = (self._work, self._steps, self._commits, self._trainings, self._loop)
+        self._queues = tuple((place, place.waiting) for place in self._places)
         self._teller = Teller(
             self.engine.tell, self._waker.wake, self._break_off, self.engine.settle_journal
         )
@@ -160,18 +164,29 @@ class ConcurrentRun:
 
     def _keep_time(self) -> None:
         while not self._over:
-            if self._is_due():
-                self._post(Tick(self.now()))
-            else:
-                self._waker.wait(self._sleeps_until - self.now())
+            self._waker.wait(self._until_alarm())
+            self._feed(self._waker)  # what was only left there
 
-    def _is_due(self) -> bool:
-        with self._lock:
-            wake_at = self.engine.machine.wake_at
-            self._sleeps_until = float("inf") if wake_at is None else wake_at
-            due = not self._over and self._sleeps_until <= self.now()
-        self._feed(None)
-        return due
+    def _until_alarm(self) -> float:
+        """
+        Seconds until the alarm; when it is due, a ``Tick`` comes first.
+
+        No lock is waited for.  Whoever feeds the machine sets ``wake_at`` and then compares it with
+        ``_sleeps_until``; here that is raised first and ``wake_at`` read afterwards, so that one of
+        the two sees an alarm that both are at.  A ``Tick`` that is left to another thread is waited
+        for: that thread wakes this one for the alarm that is left.
+        """
+        while True:
+            self._sleeps_until = inf
+            wake_at, now = self.engine.machine.wake_at, self.now()
+            if wake_at is None:
+                return inf
+            if wake_at > now:
+                self._sleeps_until = wake_at
+                return wake_at - now
+            self._arrivals.append((Tick(now), None, NO_CALL))
+            if not self._feed(self._waker) or self._over:
+                return inf
 
     def _wait_for_observers(self) -> None:
         if not self._teller.idle:
@@ -195,7 +210,7 @@ class ConcurrentRun:
         self._arrivals.append(arrival)
         self._feed(arrival[1])
 
-    def _feed(self, own: Place | None) -> None:
+    def _feed(self, own: Place | Waker | None) -> bool:
         """
         Feed the machine what has arrived, unless another thread is at it, and pass on the work.
 
@@ -203,18 +218,27 @@ class ConcurrentRun:
         meanwhile was left to it.
 
         Args:
-            own: Where the calling thread is about to look for work itself.
+            own: Where the calling thread is about to look for work, or for the time, itself.
+
+        Returns:
+            Whether it did; else all was left to another thread.
         """
-        while self._arrivals and self._lock.acquire(blocking=False):
+        fed = False
+        while self._arrivals and self._lock.acquire(False):
             try:
                 self._feed_all()
             except BaseException as error:  # noqa: BLE001 - a fault of Headway's own ends the run
                 self._break(error)
             finally:
                 self._lock.release()
-            for place in self._places:
-                if place.waiting:
+            for place, waiting in self._queues:
+                if waiting:
                     place.nudge(own=place is own)
+            wake_at = self.engine.machine.wake_at
+            if wake_at is not None and wake_at < self._sleeps_until and own is not self._waker:
+                self._waker.wake()
+            fed = True
+        return fed
 
     def _feed_all(self) -> None:
         while self._arrivals:
@@ -224,21 +248,18 @@ class ConcurrentRun:
                 self._cancelled.discard(call)
                 self._in_training.discard(call)
             if event is not None and not self._over:
-                self._handle(event)
-        wake_at = self.engine.machine.wake_at
-        if wake_at is not None and wake_at < self._sleeps_until:
-            self._waker.wake()
-
-    def _handle(self, event: Event) -> None:
-        for instruction in self.engine.handle(event):
-            _DISPATCH[type(instruction)](self, instruction)
-        if self.engine.after is not None:
-            self.engine.after()
+                for instruction in self.engine.handle(event):
+                    _DISPATCH[type(instruction)](self, instruction)
+                if self.engine.after is not None:
+                    self.engine.after()
+        if self._given_up:  # all at once: at the end of a run that may be thousands
+            self._loop.cancel(self._given_up)
+            self._given_up = []
 
     def _end(self) -> None:
         if self._over:
             return
-        self._over = True
+        self._over = self.engine.bench.over = True
         self._teller.end()
         for place in self._places:
             place.end()
@@ -268,14 +289,17 @@ class ConcurrentRun:
 
     def _cancel(self, instruction: Cancel) -> None:
         self._cancelled.add(instruction.call)
-        if instruction.call in self._loop.held:
-            self._loop.cancel(instruction.call)
-        else:
-            self.engine.bench.give_up(instruction.call)
+        self._give_up(instruction.call)
 
     def _abandon(self, instruction: Abandon) -> None:
         self._place_of(instruction.call).lose(instruction.call)
-        self.engine.bench.give_up(instruction.call)
+        self._give_up(instruction.call)
+
+    def _give_up(self, call: int) -> None:
+        if call in self._loop.held:
+            self._given_up.append(call)
+        else:
+            self.engine.bench.give_up(call)
 
     def _place_of(self, call: int) -> Lane[Call] | Loop:
         if call in self._loop.held:
