@@ -17,28 +17,40 @@ from time import monotonic
 
 ROOT = Path(__file__).parent.parent
 
-OF_DRIVERS = (
-    "lane",
-    "loop",
-    "waker",
-    "drivers",
-    "arun",
-    "interrupt",
-    "endings",
-    "process_executor",
+DRIVERS = (
+    *("lane", "loop", "waker", "timekeeping", "drivers", "arun", "interrupt", "endings"),
+    *("process_executor", "journal_rides"),
 )
-"""The files of tests that run wholly, beside every test that names one of the two drivers."""
+"""The files of tests that run wholly."""
 
-WHICH = " or ".join(["threads", "asyncio", *(f"test_{name}.py" for name in OF_DRIVERS)])
+RUNS = (
+    *("budgets", "charging", "evolve", "going_on", "group_faults", "groups", "machine_runs"),
+    *("run_faults", "sync_loop", "training_recovery", "training_runs", "when_things_fail"),
+)
+"""The files of which those tests run that name one of the two drivers."""
 
 
-def repetition(places: list[str], processes: str) -> tuple[bool, str]:
+def files(names: tuple[str, ...]) -> list[str]:
+    """
+    Where the tests of these names are.
+    """
+    return [f"tests/test_{name}.py" for name in names]
+
+
+WHICH = " or ".join(["threads", "asyncio", *(Path(file).name for file in files(DRIVERS))])
+
+
+def repetition(processes: str) -> tuple[bool, str]:
     """
     Whether all passed, and what pytest printed.
     """
     command = [sys.executable, "-m", "pytest", "-q", "-n", processes, "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "-k", WHICH, *places], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, "-k", WHICH, *files(DRIVERS + RUNS)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.returncode == 0, done.stdout + done.stderr
 
@@ -53,11 +65,10 @@ def main() -> int:
     parser.add_argument(
         "--processes", default="auto", help="of pytest; more than cores make it harder"
     )
-    parser.add_argument("places", nargs="*", default=["tests"], help="files or folders of tests")
     asked = parser.parse_args()
     failed, began = 0, monotonic()
     for number in range(1, asked.times + 1):
-        passed, told = repetition(asked.places, asked.processes)
+        passed, told = repetition(asked.processes)
         last = told.strip().splitlines()[-1] if told.strip() else "nothing was printed"
         print(f"{number}/{asked.times}: {last}", flush=True)
         if not passed:
