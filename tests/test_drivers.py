@@ -10,6 +10,7 @@ import pytest
 
 from headway import Measure, arun, run
 from headway.contracts import Outcome
+from headway.drivers._loop import BREATH
 from headway.testing import ToyDomain
 
 REAL = ("threads", "asyncio")
@@ -358,12 +359,12 @@ def test_coroutines_without_work_let_the_callers_loop_go_on(driver):
 
     async def main():
         task = asyncio.create_task(beside())
-        result = await arun(Idle(), driver=driver, max_rollouts=5000)
+        result = await arun(Idle(), driver=driver, n_workers=4, max_rollouts=5000)
         task.cancel()
         return result
 
     assert 5000 == asyncio.run(main()).rollouts
-    assert turns > 20
+    assert turns >= 5000 // (4 * BREATH)  # each task has at most a breath a turn
 
 
 @pytest.mark.parametrize("driver", REAL)
