@@ -134,7 +134,7 @@ def test_a_mean_is_that_of_all_draws_known_by_now():
 
 def test_an_artifact_that_was_forgotten_has_no_mean():
     """
-    Its scores are gone, so a mean that was told before is not told any more.
+    Its scores are gone, so a mean that was told before is neither told nor kept any more.
     """
     measuring, first = Measuring(), Artifact("first")
     measuring.remember((first.digest, "x", 0), 0.5)
@@ -142,6 +142,7 @@ def test_an_artifact_that_was_forgotten_has_no_mean():
     for number in range(1000):
         measuring.remember((Artifact(number).digest, "x", 0), 0.5)
     after = measuring.mean(first, ("x",))
+    measuring.validate()
     measuring.remember((first.digest, "x", 0), 1.0)
 
     assert (0.5, None, 1.0) == (before, after, measuring.mean(first, ("x",)))

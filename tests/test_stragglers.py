@@ -12,7 +12,7 @@ from headway.builtins._policies import Guarded
 from headway.builtins._sampler import ShuffledEpochs
 from headway.contracts import Outcome
 from headway.gate import Barrier
-from headway.machine import Abandon, Done, Failed, PluginLookups, Stop, Tick
+from headway.machine import Abandon, Done, Failed, PluginLookups, Resumed, Stop, Tick
 
 SOLVED, WRONG = Outcome(reward=1.0), Outcome(reward=0.0)
 
@@ -114,6 +114,30 @@ def test_who_ends_in_time_is_no_straggler(straggler):
     hand.done("rollout", SOLVED)
 
     assert 0 == hand.machine.statistics().stragglers
+
+
+@pytest.mark.parametrize("straggler", ["count", "hedge"])
+@pytest.mark.parametrize(("until", "late"), [(3.9, 0), (4.0, 1)])
+def test_a_rollout_that_begins_again_has_all_its_time(straggler, until, late):
+    """In another process; one that was late before stays one straggler."""
+    hand = slow(until=until, straggler=straggler)
+    hand.feed(Resumed(until))
+    hand.now = until + 2.9
+    hand.feed(Tick(hand.now))
+    running = hand.machine.statistics().stragglers
+    hand.done("rollout", SOLVED)
+
+    assert (late, late) == (running, hand.machine.statistics().stragglers)
+
+
+def test_a_rollout_that_begins_again_may_be_late():
+    """It is when it takes that long in the other process alone."""
+    hand = slow(until=3.0)
+    hand.feed(Resumed(3.0))
+    alarm = hand.machine.wake_at
+    hand.feed(Tick(6.0))
+
+    assert (6.0, 1) == (alarm, hand.machine.statistics().stragglers)
 
 
 def test_no_copy_begins_after_a_stop():

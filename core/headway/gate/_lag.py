@@ -54,6 +54,7 @@ class LagGate:
     resync: Literal["commit", "lag"] = "commit"
     most_batch: int | None = None
     priced: bool = attrs.field(init=False)
+    """Whether the price may make a batch larger."""
     capacity: int = attrs.field(init=False)
     """The most tickets in flight and undecided cards together."""
     _sure: int = attrs.field(init=False)

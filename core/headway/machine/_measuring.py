@@ -509,6 +509,7 @@ class Measuring:
             and len(queued) == len(set(queued))
             and {k for k, i in self._items.items() if i.call is None} == set(queued)
             and all(self._items[i.key] is i for i in self._by_call.values())
+            and self._means.keys() <= self._memo.keys()
         )
         if not right:
             raise InvariantError("what is wanted, queued and measured does not add up")

@@ -1,7 +1,7 @@
 """
 Slots: how much work may run at once, and what runs.
 
-Guarantee: at most ``capacity`` calls run, and a slot is freed exactly once per call.
+Guarantee: at most ``capacity`` calls run.  Whoever takes a call out of ``running`` frees its slot.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Slots:
 
     def overdue(self, now: float) -> Call | None:
         """
-        A running call whose deadline has come; its slot stays occupied until ``end``.
+        A running call whose deadline has come; it still occupies its slot.
         """
         deadline = self.next_deadline()
         if deadline is None or deadline > now:

@@ -21,7 +21,7 @@ class Stragglers:
     Who is late, and whose call is to be run a second time.
 
     Nobody is woken at the moment at which a rollout becomes late unless something is to be done then:
-    one that is only counted is counted when it has ended.
+    ``is_late`` says it of one that runs to whoever asks, and it is counted for good when it ends.
     """
 
     state: State
