@@ -225,6 +225,39 @@ def test_calls_without_work_let_others_run():
     assert [] == owner.end()
 
 
+@pytest.mark.parametrize("slots", [1, 2, 4, 32])
+def test_calls_without_work_are_done_by_as_many_tasks_as_there_are_slots(slots):
+    """
+    A task that gives way comes back for what waits, so nobody begins another one for that; a turn of
+    the loop is then never more than a breath of each.
+    """
+    left, tasks, turns, ran = deque(range(50 * slots * module.BREATH)), set(), [0], SimpleQueue()
+
+    async def beside():
+        while left:
+            turns[0] += 1
+            await asyncio.sleep(0)
+        ran.put(True)
+
+    async def serve(number):
+        tasks.add(asyncio.current_task())
+        if number == 0:
+            beside_task.append(asyncio.get_running_loop().create_task(beside()))
+        if left:
+            with owner.lock:
+                owner.loop.put(Piece(left.popleft() + slots))
+            owner.loop.nudge(own=True)
+
+    beside_task = []
+    owner = Owner(serve)
+    owner.put(*range(slots))
+    ran.get(timeout=SOON)
+
+    assert len(tasks) <= slots
+    assert turns[0] >= 48  # it began in the first one, and the last may be short
+    assert [] == owner.end()
+
+
 def test_ending_cancels_what_runs():
     """
     Also what was begun beside the calls, on a loop of its own.

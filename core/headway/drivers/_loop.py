@@ -59,6 +59,7 @@ class Loop:
         factory=dict[int, "asyncio.Task[None]"], init=False
     )
     _unborn: int = attrs.field(default=0, init=False)
+    _breathing: int = attrs.field(default=0, init=False)
     _nudged: bool = attrs.field(default=False, init=False)
     _over: bool = attrs.field(default=False, init=False)
     _starting: threading.Lock = attrs.field(factory=threading.Lock, init=False)
@@ -131,7 +132,7 @@ class Loop:
         self._spawn(len(self.waiting))
 
     def _spawn(self, wanted: int) -> None:
-        few = min(wanted, FAN)
+        few = min(wanted - self._breathing, FAN)  # those come back for what waits
         while self._unborn < few and not self._over:  # else nobody would end them
             self._unborn += 1
             task = asyncio.get_running_loop().create_task(self._work())
@@ -155,7 +156,14 @@ class Loop:
                 return
             done += 1
             if done % BREATH == 0:
-                await asyncio.sleep(0)
+                await self._breathe()
+
+    async def _breathe(self) -> None:
+        self._breathing += 1
+        try:
+            await asyncio.sleep(0)
+        finally:
+            self._breathing -= 1
 
     def cancel(self, calls: Iterable[int]) -> None:
         """
