@@ -169,7 +169,7 @@ def test_a_hung_commit_and_a_hung_observer(monkeypatch):
 
     monkeypatch.setattr(Waker, "wait", wait)
     options["observers"] = [lambda notice: never.wait()]
-    result = run(domain, max_seconds=0.3, shutdown_grace=1.0, **options)
+    result = run(domain, max_seconds=1.0, shutdown_grace=1.0, **options)
     trap.release()
     never.set()
 

@@ -84,6 +84,23 @@ DOMAIN = """
 """
 
 
+BEGUN = []
+"""The programs that a test has begun."""
+
+
+@pytest.fixture(autouse=True)
+def nothing_goes_on():
+    """
+    A test that fails leaves no program behind, which would take the processor from all others.
+    """
+    yield
+    while BEGUN:
+        process = BEGUN.pop()
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
 def start(code, *arguments):
     """
     A program of its own, which says ``busy`` once its run is in the middle of its work.
@@ -94,6 +111,7 @@ def start(code, *arguments):
         stderr=subprocess.PIPE,
         text=True,
     )
+    BEGUN.append(process)
     if "say" in arguments:
         assert process.stdout.readline() == "busy\n", process.stderr.read()
     return process
