@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway import Barrier, GateView, LagGate
+from headway import Barrier, GateView, LagGate, Reservations
 from headway.errors import OptionError
 
 sizes = st.integers(0, 40)
@@ -206,6 +206,29 @@ def test_a_batch_that_is_given_does_not_grow():
     gate = LagGate(n_workers=1, batch=2)
 
     assert 2 == gate.wants(GateView(price=50.0))
+
+
+@pytest.mark.parametrize(
+    ("gate", "priced"),
+    [
+        (LagGate(n_workers=1, async_ratio=0, batch=2), False),
+        (LagGate(n_workers=1, async_ratio=0, batch=2, most_batch=2), False),
+        (LagGate(n_workers=1, async_ratio=0, batch=2, most_batch=1), False),
+        (LagGate(n_workers=1, async_ratio=0, batch=2, most_batch=3), True),
+        (Barrier(n_workers=1, round_size=2), False),
+        (Reservations(groups_per_step=1, max_staleness=1, admit_ahead=1), False),
+    ],
+)
+def test_who_says_so_looks_at_the_price(gate, priced):
+    """
+    And nobody else, so that nobody need work it out for them.
+    """
+
+    def answers(price):
+        views = [GateView(waiting=n, held=n, undecided=n, price=price) for n in range(5)]
+        return [(gate.admit(view), gate.take(view)) for view in views]
+
+    assert priced == gate.priced == (answers(0.0) != answers(9.0))
 
 
 def test_the_largest_batch_is_no_smaller_than_the_smallest():
