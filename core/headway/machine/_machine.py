@@ -11,8 +11,8 @@ Phases: ``new`` until ``Started``; ``running``; ``draining`` after a stop on a w
 was paid for is still decided; ``halting`` after any other stop, when what is in flight is given up;
 ``scoring`` while the final scores are taken; ``finished``.
 
-What a run that searches does next stands in ``_searching``, what a free slot goes to in ``_filling``, what an answer leads to in ``_answers``, and how a run
-ends in ``_ending``.
+What a run that searches does next stands in ``_searching``, what a free slot goes to in ``_filling``,
+what an answer leads to in ``_answers``, and how a run ends in ``_ending``.
 """
 
 from __future__ import annotations
