@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from typing import ClassVar
 
 from headway.builtins.sqlite import SqliteLedger
 from headway.contracts import Artifact
@@ -92,3 +93,42 @@ def raw(path):
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         yield connection
+
+
+class Watched(sqlite3.Connection):
+    """
+    A connection that knows which test opened it, and whether it was closed.
+
+    Attributes:
+        left: The tests whose connections were collected open; of this process alone.
+    """
+
+    left: ClassVar[list[str]] = []
+    closed = True
+
+    def __init__(self, *arguments, **options):
+        self._process, self._test = os.getpid(), os.environ.get("PYTEST_CURRENT_TEST", "")
+        super().__init__(*arguments, **options)
+        self.closed = False
+
+    def close(self):
+        super().close()
+        self.closed = True
+
+    def __del__(self):
+        if not self.closed and self._process == os.getpid():
+            self.left.append(self._test)
+
+
+def watched(monkeypatch):
+    """
+    A list of the connections that are opened from now on.
+    """
+    made, connect = [], sqlite3.connect
+
+    def connected(*arguments, **options):
+        made.append(connect(*arguments, **{**options, "factory": Watched}))
+        return made[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    return made

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sqlite_files import raw
 
 from headway.builtins.sqlite import SqliteLedger
 from headway.cli import main
@@ -45,7 +45,7 @@ def unended(folder):
     """
     Make a directory look as its run's process left it, had it been killed at the end.
     """
-    with sqlite3.connect(folder / "run.sqlite") as connection:
+    with raw(folder / "run.sqlite") as connection:
         connection.execute("DELETE FROM journal_end")
     (folder / "saved.json").unlink()
 
@@ -263,7 +263,7 @@ def test_a_run_that_has_not_ended_is_replayed_as_far_as_it_goes(kept, capsys):
     And the answer says so.
     """
     unended(kept)
-    with sqlite3.connect(kept / "run.sqlite") as connection:
+    with raw(kept / "run.sqlite") as connection:
         last = connection.execute("SELECT max(first) FROM journal").fetchone()
         connection.execute("DELETE FROM journal WHERE first = ?", last)
 
@@ -337,7 +337,7 @@ def change(folder, old, new):
     """
     Change the first event that holds a text, and its checksum is not made to fit.
     """
-    with sqlite3.connect(folder / "run.sqlite") as connection:
+    with raw(folder / "run.sqlite") as connection:
         for first, lines in connection.execute("SELECT first, lines FROM journal").fetchall():
             if old in lines:
                 changed = lines.replace(old, new, 1)

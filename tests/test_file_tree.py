@@ -95,6 +95,9 @@ def test_a_link_to_itself_is_refused(tmp_path):
 
     with pytest.raises(UsageError, match="loop: this link leads nowhere"):
         FileTree.load(tmp_path)
+    for name in ("loop", "loop/below.txt"):
+        with pytest.raises(UsageError, match=f"{name}: this link leads nowhere"):
+            FileTree().write({name: "text"}, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["", "nowhere"])

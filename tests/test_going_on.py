@@ -5,13 +5,13 @@ What a run goes on through: odd values, parts that fail or have changed, and end
 import _thread
 import json
 import math
-import sqlite3
 import time
 import warnings
 from collections import Counter
 from functools import partial
 
 import pytest
+from sqlite_files import raw
 
 import headway
 from headway import Measure, Outcome
@@ -309,7 +309,7 @@ def test_processes_that_live_shortly_take_checkpoints_too(tmp_path, monkeypatch)
         try:
             run(tmp_path / "r", driver="serial", observers=[StopAt(6)])
         except KeyboardInterrupt:
-            with sqlite3.connect(tmp_path / "r" / "run.sqlite") as look:
+            with raw(tmp_path / "r" / "run.sqlite") as look:
                 found = "SELECT max(event) FROM journal_checkpoint"
                 began = look.execute(found).fetchone()[0] or began
 

@@ -176,6 +176,22 @@ def test_pure_modules_use_no_global_random_numbers():
     assert [] == wrong
 
 
+def test_every_protocol_that_is_asked_for_asks_the_object():
+    """
+    By itself, ``isinstance`` looks for what a protocol names in another way from Python 3.12 on.
+    """
+    wrong = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        and "runtime_checkable" in map(ast.unparse, node.decorator_list)
+        and "metaclass=Structural" not in map(ast.unparse, node.keywords)
+    ]
+
+    assert [] == wrong
+
+
 def test_test_file_names_are_unique():
     """
     Two test files of one name would be one module to some tools.

@@ -3,12 +3,13 @@ The journal on disk: what is read is what was written, and what was acknowledged
 """
 
 import random
-import sqlite3
 import threading
+from contextlib import suppress
 from functools import partial
 from zlib import crc32
 
 import pytest
+from sqlite_files import raw
 
 from headway.builtins.sqlite import Database
 from headway.codec import decode, encode, is_plain
@@ -24,8 +25,23 @@ def path(tmp_path):
     return tmp_path / "run.sqlite"
 
 
+JOURNALS = []
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """At the end of a test what it opened is closed, whatever it has come to."""
+    yield
+    while JOURNALS:
+        journal = JOURNALS.pop()
+        with suppress(Exception):
+            journal.close()
+        journal.database.close()
+
+
 def opened(path):
-    return JournalFile(Database(path))
+    JOURNALS.append(JournalFile(Database(path)))
+    return JOURNALS[-1]
 
 
 def written(path, rows, group=7):
@@ -101,7 +117,7 @@ def test_many_threads_settle(path):
             with lock:  # events come in under the driver's lock
                 journal.append(Tick(float(number)), (), "")
             journal.settle()
-            with sqlite3.connect(path) as look:
+            with raw(path) as look:
                 text = "".join(t for (t,) in look.execute("SELECT lines FROM journal"))
             if f'["T",{float(number)!r},' not in text:
                 missing.append(number)
@@ -139,7 +155,7 @@ def test_a_cut_leaves_what_came_before(path, rows, cut):
 
 
 def changed(path, change):
-    with sqlite3.connect(path) as connection:
+    with raw(path) as connection:
         change(connection)
 
 
@@ -333,7 +349,7 @@ def test_plain_values(value):
 
 
 def artifacts(path):
-    with sqlite3.connect(path) as connection:
+    with raw(path) as connection:
         return connection.execute("SELECT digest, length(body) FROM journal_artifact").fetchall()
 
 

@@ -4,10 +4,11 @@ Rows of the journal come along with what is committed to their database, whole a
 
 import sqlite3
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 
 import pytest
+from sqlite_files import raw
 
 from headway.builtins.sqlite import Database, SqliteLedger
 from headway.contracts import Artifact, Committed
@@ -56,11 +57,13 @@ def append_undone(journal, event, answers=()):
         raise ZeroDivisionError
 
 
+def rows(path):
+    with closing(Database(path)) as database:
+        return list(JournalFile(database).rows())
+
+
 def read(path):
-    again = JournalFile(Database(path))
-    events = [row.event for row in again.rows()]
-    again.database.close()
-    return events
+    return [row.event for row in rows(path)]
 
 
 def test_who_takes_along_whose_rows(journal, ledger, tmp_path):
@@ -94,7 +97,7 @@ def test_they_share_one_flush(journal, ledger, path):
     seen = []
 
     def look():
-        with sqlite3.connect(path) as connection:
+        with raw(path) as connection:
             rows = connection.execute("SELECT sum(count) FROM journal").fetchone()[0]
             versions = connection.execute("SELECT max(version) FROM ledger_log").fetchone()[0]
         seen.append((rows, versions))
@@ -137,9 +140,8 @@ def test_artifacts_of_an_undone_commit_come_with_the_next(journal, ledger, path)
         with pytest.raises(ZeroDivisionError):
             append_undone(journal, event, (head,))
     commit(ledger, 0)
-    again = JournalFile(Database(path))
 
-    assert [(), *((head,) for head in heads)] == [row.answers for row in again.rows()]
+    assert [(), *((head,) for head in heads)] == [row.answers for row in rows(path)]
 
 
 def test_a_version_is_not_made_without_its_rows(journal, ledger, path):
@@ -152,7 +154,8 @@ def test_a_version_is_not_made_without_its_rows(journal, ledger, path):
     for use in (commits, partial(keep, journal, TICKS[2:3]), journal.close, commits):
         with pytest.raises(TypeError, match="can't be journalled"):
             use()
-    head = SqliteLedger(path).snapshot()
+    with closing(SqliteLedger(path)) as again:
+        head = again.snapshot()
 
     assert (0, TICKS[:1]) == (head.version, read(path))
 
@@ -166,7 +169,7 @@ def test_a_row_is_kept_as_it_was(journal, path):
     answers.clear()
     journal.close()
     journal.database.close()
-    (row,) = JournalFile(Database(path)).rows()
+    (row,) = rows(path)
 
     assert ([1], (1.5, {"a": [1]})) == (row.event.value, row.answers)
 
@@ -232,5 +235,6 @@ def test_a_rider_hears_of_what_landed_alone(path):
         raise ZeroDivisionError
     with pytest.raises(sqlite3.Error), database.writing() as connection:
         connection.execute("ROLLBACK")  # what it wrote is gone, and so is the transaction
+    database.close()
 
     assert ["rode", "landed", "rode"] == heard

@@ -4,11 +4,11 @@ Run directories: a run that was begun goes on, and one that has ended is not run
 
 import itertools
 import json
-import sqlite3
 from functools import partial
 
 import attrs
 import pytest
+from sqlite_files import raw
 
 import headway
 from headway import Domain, Outcome, Splits, Task
@@ -395,7 +395,7 @@ def test_it_goes_on_from_a_checkpoint(tmp_path, monkeypatch, after):
             watch = StopAt(after + session)
             result = run(toy(), tmp_path / "r", observers=[watch], **options)
         except KeyboardInterrupt:
-            with sqlite3.connect(tmp_path / "r" / "run.sqlite") as look:
+            with raw(tmp_path / "r" / "run.sqlite") as look:
                 found = "SELECT max(event) FROM journal_checkpoint"
                 began.append(look.execute(found).fetchone()[0] or 0)
                 # What is damaged before the checkpoint is no hindrance.

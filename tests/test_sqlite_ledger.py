@@ -12,9 +12,10 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-from sqlite_files import made, raw, state
+from sqlite_files import made, raw, state, watched
 
 from headway.builtins.sqlite import Database, SqliteLedger
+from headway.builtins.sqlite._database import _looked_at
 from headway.contracts import Artifact, Committed, Snapshot
 from headway.errors import (
     LedgerClosedError,
@@ -367,6 +368,45 @@ def test_a_place_where_no_file_can_be_is_named(tmp_path):
     (tmp_path / "empty.db").touch()
     with pytest.raises(LedgerCorrupt, match="it is empty"):
         Database(tmp_path / "empty.db", create=False)
+
+
+def of_another_program(path):
+    with raw(path) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+
+
+def of_a_newer_headway(path):
+    made(path, 1)
+    damaged(path, "UPDATE headway SET value = 7")
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "prepare",
+    [lambda path: path.write_text("no database" * 100), of_another_program, of_a_newer_headway],
+    ids=["text", "theirs", "newer"],
+)
+def test_what_cannot_be_opened_is_not_kept_open(path, monkeypatch, prepare, read_only):
+    """
+    Nobody could close it; and from Python 3.13 on, it would be warned of.
+    """
+    prepare(path)
+    connections = watched(monkeypatch)
+    with pytest.raises(LedgerError):
+        Database(path, create=False, read_only=read_only)
+
+    assert [True] == [connection.closed for connection in connections]
+
+
+def test_a_connection_that_takes_no_setting_is_closed(path, monkeypatch):
+    """
+    Those for reading alone are set up before they read.
+    """
+    connections = watched(monkeypatch)
+    with pytest.raises(sqlite3.OperationalError):
+        _looked_at(sqlite3.connect(path), "no setting")
+
+    assert [True] == [connection.closed for connection in connections]
 
 
 @pytest.mark.parametrize("name", ["a b.db", "a?mode=ro.db", "a#b%20c.db", "\u00fc;.db", ":memory:"])

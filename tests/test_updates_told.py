@@ -13,6 +13,7 @@ from pathlib import Path
 import attrs
 import pytest
 from climbing import Climber, Gatherer, Hill
+from sqlite_files import raw
 
 from headway import run
 from headway.cli import main
@@ -277,9 +278,7 @@ def test_the_status_tells_updates(kept, capsys):
     """
     main(["status", "kept"])
     told = capsys.readouterr().out
-    import sqlite3
-
-    with sqlite3.connect("kept/run.sqlite") as connection:
+    with raw("kept/run.sqlite") as connection:
         connection.execute("DELETE FROM journal_end")
     Path("kept/saved.json").unlink()
 

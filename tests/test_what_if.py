@@ -7,12 +7,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from sqlite_files import raw
 
 from headway import run
 from headway.cli import main
@@ -238,7 +238,7 @@ def test_the_command_says_that_a_run_has_not_ended(tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     main(["run", "router", "--run-dir", "d", "--max-rollouts", "24"])
     Path("d/saved.json").unlink()
-    with sqlite3.connect("d/run.sqlite") as connection:
+    with raw("d/run.sqlite") as connection:
         connection.execute("DELETE FROM journal_end")
         last = connection.execute("SELECT max(first) FROM journal").fetchone()
         connection.execute("DELETE FROM journal WHERE first = ?", last)

@@ -56,6 +56,7 @@ from headway.contracts._requests import (
     Scores,
     Train,
 )
+from headway.contracts._structural import Structural
 from headway.contracts._values import (
     COMPLETIONS,
     DISCARD_REASONS,
@@ -138,6 +139,7 @@ __all__ = [
     "StalenessPolicy",
     "Step",
     "StepContext",
+    "Structural",
     "SweepDone",
     "SweepOutcome",
     "Task",

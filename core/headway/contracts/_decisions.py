@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from headway._records import record
 from headway.contracts._protocols import StepContext
 from headway.contracts._requests import Request, Scores
+from headway.contracts._structural import Structural
 from headway.contracts._values import Card
 from headway.statistics import Verdict
 
@@ -21,7 +22,7 @@ Resolved: TypeAlias = tuple[tuple[Card, ...], tuple[Card, ...]]
 
 
 @runtime_checkable
-class Conflict(Protocol):
+class Conflict(Protocol, metaclass=Structural):
     """
     Says which cards contradict each other, and which of them stay.
     """
@@ -44,7 +45,7 @@ class Conflict(Protocol):
 
 
 @runtime_checkable
-class Fusion(Protocol):
+class Fusion(Protocol, metaclass=Structural):
     """
     Says which cards are tried together.
     """
@@ -83,7 +84,7 @@ class TrialTerms:
 
 
 @runtime_checkable
-class Trial(Protocol):
+class Trial(Protocol, metaclass=Structural):
     """
     The comparison of one candidate with the head.
 
@@ -144,7 +145,7 @@ class Trial(Protocol):
 
 
 @runtime_checkable
-class Acceptance(Protocol):
+class Acceptance(Protocol, metaclass=Structural):
     """
     Says when a candidate is known to be better than the head.
     """
@@ -157,7 +158,7 @@ class Acceptance(Protocol):
 
 
 @runtime_checkable
-class Promotion(Protocol):
+class Promotion(Protocol, metaclass=Structural):
     """
     Says when a committed version has stood long enough to become the stable one.
     """

@@ -15,6 +15,7 @@ import attrs
 
 from headway._records import record
 from headway.contracts._requests import Request
+from headway.contracts._structural import Structural
 from headway.contracts._values import (
     Artifact,
     Card,
@@ -96,7 +97,7 @@ Step: TypeAlias = Generator[Request, Any, Any]
 
 
 @runtime_checkable
-class Aggregator(Protocol):
+class Aggregator(Protocol, metaclass=Structural):
     """
     An optimizer: turns evidence cards into commits.
 
@@ -149,7 +150,7 @@ class Aggregator(Protocol):
 
 
 @runtime_checkable
-class Selector(Protocol):
+class Selector(Protocol, metaclass=Structural):
     """
     The optional half of an aggregator: chooses what a ticket works on.
     """
@@ -162,7 +163,7 @@ class Selector(Protocol):
 
 
 @runtime_checkable
-class StalenessPolicy(Protocol):
+class StalenessPolicy(Protocol, metaclass=Structural):
     """
     Says what to do with a card whose base is behind the head.
     """
@@ -177,7 +178,7 @@ class StalenessPolicy(Protocol):
 
 
 @runtime_checkable
-class Remembering(Protocol):
+class Remembering(Protocol, metaclass=Structural):
     """
     The optional half of what learns as a run goes on: what it has learnt can be kept and put back.
 
@@ -190,7 +191,7 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
-class DurationEstimator(Protocol):
+class DurationEstimator(Protocol, metaclass=Structural):
     """
     Predicts how long work takes, in seconds.
 
@@ -240,7 +241,7 @@ class TaskBook:
 
 
 @runtime_checkable
-class Sampler(Protocol):
+class Sampler(Protocol, metaclass=Structural):
     """
     Chooses the task of the next ticket.
     """
@@ -273,7 +274,7 @@ class LedgerEntry:
 
 
 @runtime_checkable
-class Ledger(Protocol):
+class Ledger(Protocol, metaclass=Structural):
     """
     Stores versions of an artifact; safe to use from several threads at once.
 
@@ -331,7 +332,7 @@ class Ledger(Protocol):
 
 
 @runtime_checkable
-class Executor(Protocol):
+class Executor(Protocol, metaclass=Structural):
     """
     Runs one piece of work somewhere, on behalf of the thread that asks.
 

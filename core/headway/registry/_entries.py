@@ -126,10 +126,14 @@ def _name_of(distribution: Distribution) -> str | None:
     """
     A distribution's name, normalized; None where the metadata that say it are missing or damaged.
     """
+    # From the folder's name where there is one: reading the metadata of a thousand takes a second.
+    name, kind = os.path.splitext(os.path.basename(str(getattr(distribution, "_path", ""))))  # noqa: PTH119, PTH122 - as above
+    if kind in _METADATA:
+        return normalized(name.partition("-")[0])
     try:
-        # From the folder's name where there is one: reading the metadata of a thousand takes a second.
-        return getattr(distribution, "_normalized_name", None) or normalized(distribution.name)
-    except (AttributeError, KeyError, TypeError, UnicodeDecodeError):
+        # Not asked for where there is none: some Pythons warn of that, and later ones are to raise.
+        return normalized(distribution.name) if "Name" in distribution.metadata else None
+    except (KeyError, TypeError, UnicodeDecodeError):
         return None
 
 

@@ -4,6 +4,7 @@ Text files below a folder: read into a mapping, written from one.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatch
@@ -90,14 +91,21 @@ def _name(path: Path, root: Path) -> str:
 
 
 def _check_inside(path: Path, root: Path) -> None:
-    try:
-        inside = path.resolve().is_relative_to(root.resolve())
-    except (OSError, RuntimeError):  # a link to itself; which of the two depends on the Python
+    if _leads_to_itself(path):
         remedy = "Remove it, or ignore its name."
-        raise UsageError(f"{path}: this link leads nowhere. {remedy}") from None
-    if not inside:
+        raise UsageError(f"{path}: this link leads nowhere. {remedy}")
+    if not path.resolve().is_relative_to(root.resolve()):
         remedy = "Put a copy of the file there, or ignore its name."
         raise UsageError(f"{path}: this link leads out of {root}. {remedy}")
+
+
+def _leads_to_itself(path: Path) -> bool:
+    # Asked of the system: ``Path.resolve`` raises one error or another, or none, by the Python.
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _text(path: Path) -> str:

@@ -260,8 +260,7 @@ def _for_reading(path: Path) -> sqlite3.Connection:
         if os.name == "nt":
             raise
         alone = _connected(path, "mode=ro&vfs=unix-none")
-        alone.execute("PRAGMA locking_mode = EXCLUSIVE")
-        return _looked_at(alone)
+        return _looked_at(alone, "PRAGMA locking_mode = EXCLUSIVE")
 
 
 def _connected(path: Path, query: str) -> sqlite3.Connection:
@@ -274,12 +273,13 @@ def _connected(path: Path, query: str) -> sqlite3.Connection:
     )
 
 
-def _looked_at(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _looked_at(connection: sqlite3.Connection, *settings: str) -> sqlite3.Connection:
     """
     The connection, once it has read something: SQLite opens files no sooner.
     """
     try:
-        connection.execute("PRAGMA cell_size_check = ON")
+        for setting in (*settings, "PRAGMA cell_size_check = ON"):
+            connection.execute(setting)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()

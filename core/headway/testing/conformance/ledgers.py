@@ -80,7 +80,8 @@ class LedgerContract(LedgerStates):
         """
         Its class is found by its name: parts travel by reference, never as objects.
         """
-        super().test_another_process_can_make_one(lambda: make(None))
+        with closing(make(None)) as ledger:
+            super().test_another_process_can_make_one(lambda: ledger)
 
     @pytest.mark.parametrize("name", HOSTILE_BRANCHES)
     @remedied("hand every new branch's name to headway.names.check_id first")
@@ -262,6 +263,7 @@ class LedgerContract(LedgerStates):
         """
         ledger = make(Artifact({}))
         if getattr(ledger, "durability", "none") == "none":
+            ledger.close()
             pytest.skip("durability is none")
         for acknowledged in self.kills:
             writer = Writer(elsewhere(ledger), "go on")

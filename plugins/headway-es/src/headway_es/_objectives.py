@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
-from headway.contracts import Json, Splits, Task
+from headway.contracts import Json, Splits, Structural, Task
 from headway.errors import OptionError
 from headway_es._kernels import Array, Float64
 
@@ -71,7 +71,7 @@ class Objective(Protocol):
 
 
 @runtime_checkable
-class Together(Protocol):
+class Together(Protocol, metaclass=Structural):
     """
     The optional half of a deterministic objective: scores the halves of a pair together, where that is
     quicker.

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkabl
 
 import attrs
 
+from headway.contracts import Structural
 from headway_rl._checks import check_choice, check_number
 from headway_rl._trajectories import Trajectory, TrajectoryGroup
 
@@ -86,7 +87,7 @@ def counted(groups: Iterable[TrajectoryGroup], unit: Unit, oldest: int | None = 
 
 
 @runtime_checkable
-class Advantages(Protocol):
+class Advantages(Protocol, metaclass=Structural):
     """
     A rule that turns rewards into advantages; a frozen value.
 

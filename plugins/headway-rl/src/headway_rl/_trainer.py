@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from headway.contracts import Json
+from headway.contracts import Json, Structural
 from headway_rl._advantages import WeightedGroup
 
 Metrics: TypeAlias = Mapping[str, float]
@@ -67,7 +67,7 @@ class Sample:
 
 
 @runtime_checkable
-class Policy(Protocol):
+class Policy(Protocol, metaclass=Structural):
     """
     Samples actions; what an episode is played with.
 
@@ -86,7 +86,7 @@ class Policy(Protocol):
 
 
 @runtime_checkable
-class CachingPolicy(Policy, Protocol):
+class CachingPolicy(Policy, Protocol, metaclass=Structural):
     """
     A policy that keeps what it has computed of an episode so far, its *prefix*, from request to request.
 
@@ -110,7 +110,7 @@ class CachingPolicy(Policy, Protocol):
 
 
 @runtime_checkable
-class Trainer(Protocol):
+class Trainer(Protocol, metaclass=Structural):
     """
     Turns weighted groups into new weights.
 

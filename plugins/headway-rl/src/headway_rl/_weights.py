@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import attrs
 import numpy as np
 
-from headway.contracts import Json
+from headway.contracts import Json, Structural
 from headway.errors import LedgerCorrupt, OptionError, StorageError, shown
 from headway_rl._arrays import Arrays, fingerprint, pack, unpack
 
@@ -31,7 +31,7 @@ _UNREADABLE = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib
 
 
 @runtime_checkable
-class WeightStore(Protocol):
+class WeightStore(Protocol, metaclass=Structural):
     """
     Keeps named arrays; safe to use from several threads at once.
     """
