@@ -235,7 +235,7 @@ def test_an_interrupt_of_the_final_scoring_is_taken_back(tmp_path):
             if task.id.startswith("test") and self.interrupts:
                 self.interrupts = False
                 _thread.interrupt_main()
-                time.sleep(0.2)
+                time.sleep(1.5)
             return super().rollout(state, task, rng=rng)
 
     domain = Slow(n_keys=6, n_tasks=8, right=0.4, noise=0.1)
