@@ -4,10 +4,9 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import attrs
@@ -46,25 +45,6 @@ from headway.machine import (
 )
 
 T = TypeVar("T")
-
-
-@attrs.define(eq=False)
-class _Rng:
-    """
-    Gives a step's random generator, made when it is asked for first: most steps draw nothing.
-    """
-
-    seed: int
-    step: int
-    _made: random.Random | None = attrs.field(default=None, init=False)
-
-    def __call__(self) -> random.Random:
-        """
-        The one generator.
-        """
-        if self._made is None:
-            self._made = keyed_rng(self.seed, "step", self.step)
-        return self._made
 
 
 @attrs.define(eq=False)
@@ -133,7 +113,8 @@ class StepHost:
             held_out=self.config.held_out,
             deterministic=start.deterministic,
             quiet=start.quiet,
-            rng=_Rng(self.config.seed, step),
+            # Made when it is asked for first: most steps draw nothing.
+            rng=cache(partial(keyed_rng, self.config.seed, "step", step)),
             step=step,
             combine=self.combine,
             oracle=self.config.oracle,

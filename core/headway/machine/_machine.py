@@ -369,7 +369,7 @@ class Machine:
             raise IllegalEventError(f"call {event.call} was never made")
 
     def _check_done(self, event: Done) -> None:
-        call = self._state.slots.running.get(event.call) or self._answers.outstanding(event.call)
+        call = self._answers.outstanding(event.call)
         if call is None:
             self._check_failed(event)
         elif not isinstance(event.value, ANSWERS[call.kind]):
