@@ -19,12 +19,12 @@ ROOT = Path(__file__).parent.parent
 
 DRIVERS = (
     *("lane", "loop", "waker", "timekeeping", "drivers", "arun", "interrupt", "endings"),
-    *("process_executor", "journal_rides"),
+    *("process_executor", "journal_rides", "going_on", "run_dir"),
 )
 """The files of tests that run wholly."""
 
 RUNS = (
-    *("budgets", "charging", "evolve", "going_on", "group_faults", "groups", "machine_runs"),
+    *("budgets", "charging", "evolve", "group_faults", "groups", "machine_runs"),
     *("run_faults", "sync_loop", "training_recovery", "training_runs", "when_things_fail"),
 )
 """The files of which those tests run that name one of the two drivers."""

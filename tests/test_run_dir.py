@@ -137,12 +137,18 @@ def test_an_interrupted_run_goes_on(tmp_path):
     """Ctrl-C gives a whole result; the same call then goes on as if nobody had stopped it."""
     import _thread
 
-    def interrupt(notice):
-        if isinstance(notice, TicketEnded) and notice.ticket == 8:
-            _thread.interrupt_main()
+    class Interrupted(SlowToy):
+        before = itertools.count()
 
-    domain = SlowToy(n_keys=6, n_tasks=8, right=0.4)
-    first = run(domain, tmp_path / "r", observers=[interrupt])
+        def rollout(self, state, task, *, rng):
+            if next(self.before) == 7:
+                self.seconds = 0.5  # the others end after the interrupt was seen
+                _thread.interrupt_main()
+            return super().rollout(state, task, rng=rng)
+
+    domain = Interrupted(n_keys=6, n_tasks=8, right=0.4)
+    first = run(domain, tmp_path / "r")
+    domain.seconds = 0.0
     second = run(domain, tmp_path / "r")
     third = run(domain, tmp_path / "r")
 
@@ -157,10 +163,12 @@ def test_an_interrupted_run_goes_on(tmp_path):
 class SlowToy(ToyDomain):
     """A toy whose rollouts take long enough to be interrupted."""
 
+    seconds = 0.02
+
     def rollout(self, state, task, *, rng):
         import time
 
-        time.sleep(0.02)
+        time.sleep(self.seconds)
         return super().rollout(state, task, rng=rng)
 
 
