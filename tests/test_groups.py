@@ -297,7 +297,7 @@ def test_a_member_that_hangs(driver):
             release.wait(30)
 
     aggregator = Better()
-    more = options(driver=driver, rollout_timeout=0.2)
+    more = options(driver=driver, rollout_timeout=2.0)
     try:
         result = headway.run(Slope(fail), aggregator=aggregator, **more)
     finally:

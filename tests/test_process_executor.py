@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,45 @@ def test_only_the_work_of_one_thread_is_killed():
     assert [-signal.SIGKILL, (3, 1)] == told
 
 
+def crash():
+    """
+    What a fault of a C library does.
+    """
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_how_a_process_ended_is_known_while_another_one_starts(monkeypatch):
+    """
+    The system says it once, and ``multiprocessing`` asks for all processes whenever it starts one:
+    where another thread has got the answer, it makes one up.
+    """
+    read, asks, started = forkserver.read_signed, threading.Event(), threading.Event()
+    reads = threading.local()
+
+    def read_between(descriptor):
+        reads.count = getattr(reads, "count", 0) + 1
+        if threading.current_thread() is lost and reads.count == 2:  # after the process's number
+            asks.set()
+            started.wait(0.5)
+        return read(descriptor)
+
+    def lose():
+        with pytest.raises(WorkerLostError) as raised:
+            executor.run(crash)
+        told.append(raised.value.exitcode)
+
+    told, lost = [], threading.Thread(target=lose)
+    with closing(ProcessExecutor()) as executor:
+        monkeypatch.setattr(forkserver, "read_signed", read_between)
+        lost.start()
+        assert asks.wait(30)
+        assert 3 == executor.run(abs, -3)
+        started.set()
+        lost.join()
+
+    assert [-signal.SIGSEGV] == told
+
+
 def test_a_domain_that_cannot_be_sent_is_refused():
     """
     Before the run begins, with the reason and the remedy.
@@ -159,7 +199,7 @@ def test_processes_end_with_the_program(folder, tmp_path, number):
     program = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     while not (hung := Wicked(folder).started()):
         assert program.poll() is None
-        time.sleep(0.02)
+        time.sleep(0.2)
     program.send_signal(number)
     out, _ = program.communicate(timeout=60)
 

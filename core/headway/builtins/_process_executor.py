@@ -9,6 +9,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeAlias
@@ -20,6 +21,12 @@ Context: TypeAlias = ForkServerContext | SpawnContext
 
 _ENDING = 5.0
 """Seconds that a killed process has to be gone; only a system in trouble takes longer."""
+
+_ASKING = threading.Lock()
+"""
+Held while ``multiprocessing`` asks how processes ended, which it does of all of them whenever it
+starts one: each answer is there once, and of two threads that ask at once one is given a wrong one.
+"""
 
 
 class ProcessExecutor:
@@ -199,7 +206,8 @@ class _Worker:
         if self._process is not None:
             return
         process = self._context.Process(target=serve, args=(self._other_end,), name=WORKER)
-        process.start()  # takes its time; who kills it meanwhile holds locks, and must not wait
+        with _ASKING:  # takes its time; who kills it meanwhile holds other locks, and must not wait
+            process.start()
         self._other_end.close()
         with self._lock:
             self._process = process
@@ -207,9 +215,7 @@ class _Worker:
                 end_process(process)
 
     def _lost(self) -> WorkerLostError:
-        self.join()
-        code = None if self._process is None else self._process.exitcode
-        return WorkerLostError(code)
+        return WorkerLostError(self.join())
 
     def kill(self) -> None:
         """
@@ -222,9 +228,14 @@ class _Worker:
             if self._process is not None:
                 end_process(self._process)
 
-    def join(self) -> None:
+    def join(self) -> int | None:
         """
-        Wait until it is gone.
+        Wait until it is gone, and say how it ended; None when it never began.
         """
-        if self._process is not None:
-            self._process.join(_ENDING)
+        process = self._process
+        if process is None:
+            return None
+        wait([process.sentinel], _ENDING)
+        with _ASKING:
+            process.join(0)
+            return process.exitcode
