@@ -3,12 +3,15 @@ What Headway costs beside the rollouts: CPU per rollout above a bare loop, and s
 
     python benchmarks/overhead.py --check
 
-The bare loop is one of the same driver, in the same process, calling the same function.
+The bare loop is one of the same driver, in the same process, calling the same function.  Two rows say
+where the rest goes: what the machine alone takes of a solved rollout, and what a proposal costs from its
+call to its decision, by how much dearer a search is where half of the rollouts propose.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections import deque
 from functools import partial
 from statistics import fmean, median
 from time import perf_counter, process_time
@@ -24,6 +27,9 @@ START_MILLISECONDS = 50.0
 FEW_WORKERS = 4
 MEAN = 0.02
 """Seconds of a mean rollout of the search."""
+
+SHARES = (0.1, 0.5)
+"""The shares of rollouts that propose: that of the search, and one to compare it with."""
 
 
 def search_microseconds(result):
@@ -52,6 +58,58 @@ def solved(driver, workers, rollouts):
     after = process_time()
     scale = 1e6 / rollouts
     return {"run": (after - between) * scale, "bare": (between - before) * scale}
+
+
+def machine(workers, rollouts):
+    """
+    CPU microseconds of the machine for a solved rollout: no driver, no domain, nobody who is told.
+    """
+    from headway.backpressure import Backpressure
+    from headway.contracts import NO_USAGE, Artifact, Outcome, Snapshot
+    from headway.gate import LagGate
+    from headway.machine import Done, Machine, MachineConfig, PluginLookups, Run, Started
+    from headway.registry import Registry
+
+    create = Registry.discover().create
+    lookups = PluginLookups(
+        aggregator=create("aggregator", "standard"),
+        policy=create("staleness policy", "guarded"),
+        sampler=create("sampler", "shuffled"),
+        estimator=create("duration estimator", "ewma"),
+    )
+    config = MachineConfig(
+        seed=0,
+        train=tuple(f"train-{number}" for number in range(32)),
+        held_out=("held-0",),
+        deterministic=False,
+        n_workers=workers,
+        slots=workers,
+        max_rollouts=rollouts,
+    )
+    machine = Machine(
+        config,
+        gate=LagGate(n_workers=workers),
+        alpha=3,
+        backpressure=Backpressure(),
+        lookups=lookups,
+    )
+    answers = {"rollout": Outcome(reward=1.0), "measure": 0.0}
+    calls, now = deque(), 0.0
+
+    def tell(event):
+        lookups.answers.clear()
+        for instruction in machine.handle(event):
+            if type(instruction) is Run:
+                calls.append(instruction.call)
+
+    before = process_time()
+    tell(Started(now, Snapshot(0, Artifact(0))))
+    while calls:
+        call, now = calls.popleft(), now + 1e-5
+        tell(Done(now, call.id, answers[call.kind], NO_USAGE))
+    taken = process_time() - before
+    assert machine.statistics().completions["ok"] == rollouts
+    return {"machine": taken / rollouts * 1e6}
 
 
 def starts(driver, workers, times):
@@ -105,11 +163,18 @@ class Overhead:
         case = {"engine": "headway", "driver": driver, "workers": self.asked.workers}
         case |= {"mean": MEAN, "each": self.asked.each, "floors": 2}
         case["async_ratio"] = scaled_ratio(self.asked.workers)
-        runs = self.repeated("harness.case:measured", **case)
-        floor = mid(runs, lambda run: run["floors"][0]["cpu"] / run["rollouts"] * 1e6)
+        few, many = [self.repeated("harness.case:measured", **case, share=s) for s in SHARES]
+        floor = mid(few, lambda run: run["floors"][0]["cpu"] / run["rollouts"] * 1e6)
         self.row(driver, "bare loop, CPU per rollout", floor)
-        above = mid(runs, search_microseconds)
+        above = mid(few, search_microseconds)
         self.row(driver, "search, CPU per rollout above it", above, SEARCH_MICROSECONDS[driver])
+        dearer = (mid(many, search_microseconds) - above) / (SHARES[1] - SHARES[0])
+        self.row(driver, "a proposal more, CPU", dearer)
+
+    def machine(self):
+        case = {"workers": self.asked.workers, "rollouts": self.asked.solved}
+        alone = mid(self.repeated("overhead:machine", **case), "machine")
+        self.row("none", "machine alone, CPU per solved rollout", alone)
 
     def solved(self, driver):
         case = {"driver": driver, "workers": self.asked.workers, "rollouts": self.asked.solved}
@@ -131,6 +196,7 @@ class Overhead:
 def main():
     asked = arguments()
     overhead = Overhead(asked)
+    overhead.machine()
     for driver in asked.drivers:
         overhead.search(driver)
         overhead.solved(driver)
