@@ -9,6 +9,7 @@ protocol names, later ones look through its class; here the object is asked, so 
 from __future__ import annotations
 
 import inspect
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Structural(_ProtocolMeta):
         return all(_has(instance, name, self) for name in _members(self))
 
 
+@cache
 def _members(protocol: type) -> set[str]:
     above = [base for base in protocol.__mro__ if Protocol in base.__bases__]
     named = {name for base in above for name in (*vars(base), *inspect.get_annotations(base))}
