@@ -18,6 +18,7 @@ import pytest
 from process_domains import Wicked
 
 from headway import run
+from headway.builtins import _process_executor
 from headway.builtins._process_executor import ProcessExecutor
 from headway.contracts import TicketEnded
 from headway.errors import OptionError, WorkerLostError
@@ -170,6 +171,19 @@ def test_how_a_process_ended_is_known_while_another_one_starts(monkeypatch):
         lost.join()
 
     assert [-signal.SIGSEGV] == told
+
+
+def test_nobody_waits_for_a_start_that_hangs(monkeypatch):
+    """
+    A process that is lost meanwhile has been lost; only how is not known.
+    """
+    monkeypatch.setattr(_process_executor, "_ENDING", 0.2)
+    executor = ProcessExecutor()
+    assert 3 == executor.run(abs, -3)
+    with _process_executor._ASKING, pytest.raises(WorkerLostError, match="not known"):
+        executor.run(crash)
+    with _process_executor._ASKING:
+        executor.close()
 
 
 def test_a_domain_that_cannot_be_sent_is_refused():

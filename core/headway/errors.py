@@ -364,8 +364,8 @@ class WorkerLostError(HeadwayError):
     The process that ran a call ended before it had answered; the call has failed, as any call may.
 
     Args:
-        exitcode: How it ended: minus the number of a signal, or an exit status; None when it did not
-            begin.
+        exitcode: How it ended: minus the number of a signal, or an exit status; None when that is not
+            known.
     """
 
     def __init__(self, exitcode: int | None) -> None:
@@ -374,7 +374,7 @@ class WorkerLostError(HeadwayError):
 
     def __str__(self) -> str:
         if self.exitcode is None:
-            return "the process for it did not begin"
+            return "the process that ran it was lost, and how it ended is not known"
         if self.exitcode >= 0:
             return f"the process that ran it ended with exit status {self.exitcode}"
         signal = f"signal {-self.exitcode}"

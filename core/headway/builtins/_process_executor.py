@@ -230,12 +230,15 @@ class _Worker:
 
     def join(self) -> int | None:
         """
-        Wait until it is gone, and say how it ended; None when it never began.
+        Wait until it is gone, and say how it ended; None when it never began, or takes too long.
         """
         process = self._process
-        if process is None:
+        if process is None or not wait([process.sentinel], _ENDING):
             return None
-        wait([process.sentinel], _ENDING)
-        with _ASKING:
+        if not _ASKING.acquire(timeout=_ENDING):  # another one's start hangs
+            return None
+        try:
             process.join(0)
             return process.exitcode
+        finally:
+            _ASKING.release()
