@@ -160,6 +160,41 @@ def test_a_target_that_is_reached_ends_the_run(mode, driver):
     assert 0.9 <= result.final_reward
 
 
+class Unmeasured:
+    """
+    Commits whatever is proposed; so nobody has scored a head before it is one.
+    """
+
+    batch = 1
+
+    def step(self, cards, context):
+        yield Commit(context.apply(cards[0].diff), cards[:1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("n_workers", "slots"), [(1, 1), (2, 2), (1, 2), (4, 4)])
+def test_a_head_that_leaves_nothing_to_find_is_scored_before_the_run_ends(n_workers, slots, seed):
+    """
+    Its rollouts had each slot until then, so whether it is at the target is not known yet.
+    """
+    domain, options = ToyDomain(**EASY), {"n_workers": n_workers, "slots": slots, "seed": seed}
+    result = go(domain, aggregator=Unmeasured(), mode="async", target_reward=1.0, **options)
+
+    assert ("target_reward", 1.0) == (result.stop_reason, result.final_reward)
+
+
+@pytest.mark.parametrize("max_calls", range(12, 48))
+def test_no_score_is_waited_for_that_cannot_be_afforded(max_calls):
+    """
+    Then such a run ends without it.
+    """
+    domain, options = ToyDomain(**EASY), {"n_workers": 1, "slots": 1, "max_calls": max_calls}
+    result = go(domain, aggregator=Unmeasured(), mode="async", target_reward=1.0, **options)
+
+    assert result.stop_reason in ("max_calls", "target_reward")
+    assert result.stop_reason == "max_calls" or result.final_reward == 1.0
+
+
 @modes
 def test_patience_ends_the_run(mode):
     """

@@ -106,20 +106,21 @@ class Searching:
             state.stop("patience")
         elif self.tickets.admission.over and not sweeps.open:
             state.stop("max_iters")
-        elif self._is_exhausted:
+        elif self._is_exhausted():
             state.stop("exhausted")
         return not state.running
 
-    @property
     def _is_exhausted(self) -> bool:
         """
-        Whether nothing is left to be found, nor is a head being held against the target, which may end
-        the run for a better reason.
+        Whether nothing is left to be found; a head that is to be held against the target is scored
+        first, since that may end the run for a better reason.
         """
-        tickets = self.tickets
+        tickets, running = self.tickets, self.state.slots.running
         if tickets.flights or not tickets.admission.exhausted:
             return False
-        return not (self.scoring.following and self.state.slots.running)
+        if self.scoring.following and not running:
+            self.filling.fill()  # rollouts had each slot before
+        return not (self.scoring.following and running)
 
     def _rest(self) -> bool:
         """
