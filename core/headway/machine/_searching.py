@@ -115,12 +115,12 @@ class Searching:
         Whether nothing is left to be found; a head that is to be held against the target is scored
         first, since that may end the run for a better reason.
         """
-        tickets, running = self.tickets, self.state.slots.running
+        state, tickets, scoring = self.state, self.tickets, self.scoring
         if tickets.flights or not tickets.admission.exhausted:
             return False
-        if self.scoring.following and not running:
+        if scoring.following and not state.slots.running:
             self.filling.fill()  # rollouts had each slot before
-        return not (self.scoring.following and running)
+        return not (scoring.following and (state.slots.running or not state.may_pay))
 
     def _rest(self) -> bool:
         """
