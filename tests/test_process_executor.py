@@ -222,7 +222,7 @@ def test_processes_end_with_the_program(folder, tmp_path, number):
     program = subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
     while not (hung := Wicked(folder).started()):
         assert program.poll() is None
-        time.sleep(0.2)
+        time.sleep(0.02)
     program.send_signal(number)
     out, _ = program.communicate(timeout=60)
 

@@ -106,21 +106,21 @@ class Searching:
             state.stop("patience")
         elif self.tickets.admission.over and not sweeps.open:
             state.stop("max_iters")
-        elif self._is_exhausted():
+        elif self._is_exhausted:
             state.stop("exhausted")
         return not state.running
 
+    @property
     def _is_exhausted(self) -> bool:
         """
-        Whether nothing is left to be found; a head that is to be held against the target is scored
-        first, since that may end the run for a better reason.
+        Whether nothing is left to be found, nor has a head to be held against the target first, which
+        may end the run for a better reason.
         """
-        state, tickets, scoring = self.state, self.tickets, self.scoring
+        state, tickets = self.state, self.tickets
         if tickets.flights or not tickets.admission.exhausted:
             return False
-        if scoring.following and not state.slots.running:
-            self.filling.fill()  # rollouts had each slot before
-        return not (scoring.following and (state.slots.running or not state.may_pay))
+        scores_may_come = state.slots.running or not state.may_pay or state.budget.affords(1)
+        return not (self.scoring.following and scores_may_come)
 
     def _rest(self) -> bool:
         """
