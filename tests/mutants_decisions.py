@@ -13,7 +13,7 @@ import attrs
 
 from headway.builtins.standard import BetterDelta, Confirmed, Sequential, SharedTasks, Union
 from headway.builtins.standard._acceptance import NoisyTrial
-from headway.contracts import Measure
+from headway.contracts import MeasureAll
 
 # -------------------------------------------------------------------------------------- conflicts
 
@@ -106,7 +106,10 @@ class LooksAhead(SharedTasks):
                 request = asking.send(answer)
             except StopIteration as stop:
                 return stop.value
-            answer = yield Measure(request.candidates, context.held_out[: len(request.tasks)])
+            answer = yield MeasureAll(
+                attrs.evolve(measure, tasks=context.held_out[: len(measure.tasks)])
+                for measure in request.measures
+            )
 
 
 # --------------------------------------------------------------------------------------- fusions

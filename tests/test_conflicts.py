@@ -47,11 +47,13 @@ def settled(cards, score, held_out=16, **options):
     assert isinstance(asking, Generator)
     try:
         while True:
-            request = asking.send(answer)
-            numbers = [c.value["n"] for c in request.candidates]
-            measured.append((numbers, request.tasks))
-            assert (1, 0) == (request.draws, request.first)
-            answer = tuple(tuple(score(n, task) for task in request.tasks) for n in numbers)
+            answer, request = [], asking.send(answer)
+            assert not measured, "all is asked for at once"
+            for measure in request.measures:
+                numbers = [c.value["n"] for c in measure.candidates]
+                measured.append((numbers, measure.tasks))
+                assert (1, 0) == (measure.draws, measure.first)
+                answer.append([[score(n, task) for task in measure.tasks] for n in numbers])
     except StopIteration as stop:
         kept, rest = stop.value
         return [c.number for c in kept], [c.number for c in rest], measured
@@ -154,9 +156,9 @@ def test_a_card_with_a_parent_is_measured_on_it():
     It is what would be committed.
     """
     cards = [card(0, "a", parent=Artifact({"p": 1})), card(1, "b")]
-    asking = SharedTasks().resolve(cards, _context())
+    (measure,) = next(SharedTasks().resolve(cards, _context())).measures
 
-    assert (Artifact({"p": 1, "n": 0}), Artifact({"n": 1})) == next(asking).candidates
+    assert (Artifact({"p": 1, "n": 0}), Artifact({"n": 1})) == measure.candidates
 
 
 def _context():

@@ -18,6 +18,7 @@ from headway.contracts import (
     Committed,
     Fault,
     HeadMoved,
+    MeasureAll,
     Outcome,
     TicketEnded,
 )
@@ -493,6 +494,10 @@ BAD_REQUESTS = {
     "an unknown task": lambda cards: Measure((artifact(1),), ("nowhere",)),
     "no task": lambda cards: Measure((artifact(1),), ()),
     "no candidate": lambda cards: Measure((), ("x",)),
+    "no measurement": lambda cards: MeasureAll(()),
+    "an unknown task among known ones": lambda cards: MeasureAll(
+        Measure((artifact(1),), (task,)) for task in ("x", "nowhere")
+    ),
 }
 
 

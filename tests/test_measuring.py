@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from headway import Artifact
+from headway import Artifact, Measure
 from headway.machine._measuring import MAX_TRIES, MOST_TRIES, Measuring
 
 
@@ -19,7 +19,7 @@ class Played:
         self.measuring, self.calls = Measuring(), 0
 
     def want(self, value, *tasks):
-        self.measuring.want(("step", self.calls), (Artifact(value),), tasks, range(1))
+        self.measuring.want(("step", self.calls), Measure((Artifact(value),), tasks))
 
     def begin(self):
         item = self.measuring.next()

@@ -11,7 +11,7 @@ import pytest
 
 from headway import Artifact, Commit, Measure, Registry, run
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.contracts import Committed, HeadMoved, Snapshot
+from headway.contracts import Committed, HeadMoved, MeasureAll, Snapshot
 from headway.errors import ContractError, OptionError, UsageError
 from headway.testing import ToyDomain
 
@@ -46,6 +46,10 @@ NOT_FIT = {
     "a state for a commit": lambda cards, c: Commit({"a": 1}, cards),
     "half a draw": lambda cards, c: Measure((c.head,), c.held_out, draws=1.5),
     "a list for a task": lambda cards, c: Measure((c.head,), [["x"]]),
+    "NaN in one of several": lambda cards, c: MeasureAll(
+        Measure((a,), c.held_out) for a in (c.head, Artifact({"w": float("nan")}))
+    ),
+    "no measurement in several": lambda cards, c: MeasureAll([c.head]),
     "a set for memory": lambda cards, c: Commit(c.head, cards, memory={1, 2}),
     "no request": lambda cards, c: "measure, please",
     "exit": lambda cards, c: sys.exit(3),

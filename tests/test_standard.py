@@ -30,6 +30,7 @@ from headway.contracts import (
     Comparison,
     Consume,
     Measure,
+    MeasureAll,
     Promote,
     Removal,
     Snapshot,
@@ -84,6 +85,10 @@ def comparison(means):
     return Comparison(best=best, better=better)
 
 
+def rows(measure, score):
+    return tuple(tuple(score(c.value, measure)) for c in measure.candidates)
+
+
 def played(cards, score, about, **options):
     """
     All that a step asks for, and the memory that it leaves; a commit makes the next version.
@@ -99,9 +104,13 @@ def played(cards, score, about, **options):
                 asked.append(scored)
                 answer = comparison([sum(score(c.value, scored)) for c in scored.candidates])
                 continue
+            if isinstance(request, MeasureAll):
+                asked += request.measures
+                answer = tuple(rows(measure, score) for measure in request.measures)
+                continue
             asked.append(request)
             if isinstance(request, Measure):
-                answer = tuple(tuple(score(c.value, request)) for c in request.candidates)
+                answer = rows(request, score)
             elif isinstance(request, Commit):
                 version += 1
                 memory, answer = request.memory, Snapshot(version, request.candidate)

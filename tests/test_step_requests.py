@@ -8,7 +8,16 @@ import pytest
 from by_hand import FAULT, HEAD, Hand, artifact
 
 from headway.builtins._memory_ledger import MemoryLedger
-from headway.contracts import Artifact, Commit, Committed, FaultSeen, Measure, Promote, Snapshot
+from headway.contracts import (
+    Artifact,
+    Commit,
+    Committed,
+    FaultSeen,
+    Measure,
+    MeasureAll,
+    Promote,
+    Snapshot,
+)
 from headway.errors import OptionError
 from headway.machine import FINAL_DRAW, Done, MachineConfig, Started, Stop
 
@@ -45,6 +54,47 @@ def test_draws_are_measured_from_the_first_one_asked_for():
     assert ((0.2, 0.4),) == hand.resumed.value
 
 
+def test_several_measurements_are_made_at_once_and_each_has_its_answer():
+    """
+    A score that two of them ask for is taken once, and what was known before costs nothing.
+    """
+    hand = in_step(slots=20)
+    hand.says(Measure((artifact(1),), ("x",)))
+    hand.done("measure", 0.1)
+    hand.says(
+        MeasureAll(
+            [
+                Measure((artifact(1), artifact(2)), ("x", "y")),
+                Measure((artifact(2),), ("x",), 2),
+                Measure((artifact(3),), ("y",), 1, 5),
+            ]
+        )
+    )
+    begun = [(call.artifact, call.task, call.draw) for call in hand.calls("measure")]
+    one, two, three = (artifact(n) for n in (1, 2, 3))
+    assert [(one, "y", 0), (two, "x", 0), (two, "y", 0), (two, "x", 1), (three, "y", 5)] == begun
+
+    for score in (0.2, 0.3, 0.4, 0.5, 0.6):
+        assert 1 == hand.resumed.n
+        hand.done("measure", score)
+    assert (((0.1, 0.2), (0.3, 0.4)), ((0.3, 0.5),), ((0.6,),)) == hand.resumed.value
+    hand.says(Measure((artifact(2),), ("y",)))
+    assert ((0.4,),) == hand.resumed.value
+
+
+def test_a_score_that_cannot_be_had_ends_all_measurements_of_the_request():
+    """
+    As it would end a single one.
+    """
+    hand = in_step(slots=20)
+    hand.says(MeasureAll([Measure((artifact(n),), ("x",)) for n in (1, 2)]))
+    hand.done("measure", 0.5)
+    for _ in range(3):
+        hand.failed_to_measure(2)
+
+    assert [(0, "discarded", "unmeasured")] == hand.decisions
+
+
 def test_a_step_may_measure_on_the_oracle_tasks():
     """
     Which no ticket rolls out and no final score counts.
@@ -56,7 +106,15 @@ def test_a_step_may_measure_on_the_oracle_tasks():
 
 
 @pytest.mark.parametrize(
-    "request_", [Measure((artifact(1),), ("x",), 1, FINAL_DRAW), Promote(1), Promote(7)]
+    "request_",
+    [
+        Measure((artifact(1),), ("x",), 1, FINAL_DRAW),
+        MeasureAll(
+            [Measure((artifact(1),), ("x",)), Measure((artifact(1),), ("x",), 1, FINAL_DRAW)]
+        ),
+        Promote(1),
+        Promote(7),
+    ],
 )
 def test_what_cannot_be_asked_for_is_contained(request_):
     """

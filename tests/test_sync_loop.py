@@ -24,6 +24,7 @@ from headway.contracts import (
     Consume,
     Decision,
     Measure,
+    MeasureAll,
     Snapshot,
     StepContext,
     TaskBook,
@@ -113,6 +114,11 @@ def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be 
         rng = keyed_rng(SEED, "measure", task, draw, artifact.digest)
         return float(domain.measure(artifact.value, tasks[task], rng=rng))
 
+    def scores(request):
+        draws = range(request.first, request.first + request.draws)
+        pairs = [(task, n) for task in request.tasks for n in draws]
+        return [[measure(a, *pair) for pair in pairs] for a in request.candidates]
+
     for _ in range(ROUNDS):
         held = {}
         for _ in range(round_size):
@@ -137,9 +143,9 @@ def straight_line(domain, round_size):  # noqa: C901 - one straight line, to be 
                 ]
                 answer = compared([round(fsum(row) / len(row), 9) for row in rows])
             elif isinstance(request, Measure):
-                draws = range(request.first, request.first + request.draws)
-                pairs = [(task, n) for task in request.tasks for n in draws]
-                answer = [[measure(a, *pair) for pair in pairs] for a in request.candidates]
+                answer = scores(request)
+            elif isinstance(request, MeasureAll):
+                answer = [scores(part) for part in request.measures]
             elif isinstance(request, Commit):
                 head = answer = Snapshot(head.version + 1, request.candidate)
                 digest.commit(head.version, head.digest)

@@ -8,11 +8,11 @@ the aggregator's memory, never in a part.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from headway._records import record
 from headway.contracts._protocols import StepContext
-from headway.contracts._requests import Request, Scores
+from headway.contracts._requests import Request
 from headway.contracts._structural import Structural
 from headway.contracts._values import Card
 from headway.statistics import Verdict
@@ -29,12 +29,12 @@ class Conflict(Protocol, metaclass=Structural):
 
     def resolve(
         self, cards: Sequence[Card], context: StepContext
-    ) -> Resolved | Generator[Request, Scores, Resolved]:
+    ) -> Resolved | Generator[Request, Any, Resolved]:
         """
         The cards that can be merged together, and those that contradict a better one.
 
         It may be a generator: then it yields what it wants measured, as the step of an aggregator does,
-        and is resumed with the scores.  Whoever measures for it chooses by what was seen, so draws
+        and is resumed with the answers.  Whoever measures for it chooses by what was seen, so draws
         of the held-out tasks are not for it: the card that stays is tested on them.
 
         Args:

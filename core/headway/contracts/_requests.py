@@ -65,6 +65,10 @@ def _task_ids(tasks: Iterable[str]) -> tuple[str, ...]:
     return _checked(tasks, str, "task id")
 
 
+def _measures(measures: Iterable[Measure]) -> tuple[Measure, ...]:
+    return _checked(measures, Measure, "Measure")
+
+
 def _number(card: Card | int) -> int:
     return card.number if isinstance(card, Card) else card
 
@@ -113,6 +117,26 @@ class Measure:
     tasks: tuple[str, ...] = attrs.field(converter=_task_ids)
     draws: int = attrs.field(default=1, validator=[instance_of(int), ge(1)])
     first: int = attrs.field(default=0, validator=[instance_of(int), ge(0)])
+
+
+@attrs.frozen
+class MeasureAll:
+    """
+    Make several measurements at once: of other candidates on other tasks, say, as when each card is tried
+    once more on its own task.
+
+    The answer is a tuple with the answer to each of them.  One after the other they would take the time
+    of as many measurements.  A score that more than one of them asks for is taken once.  Else as
+    ``Measure``.
+
+    Args:
+        measures: The measurements, at least one.
+
+    Raises:
+        TypeError: one of them is no ``Measure``.
+    """
+
+    measures: tuple[Measure, ...] = attrs.field(converter=_measures)
 
 
 @attrs.frozen
@@ -263,6 +287,8 @@ class Gather:
     """
 
 
-Request: TypeAlias = Measure | Compare | Commit | Consume | Carry | Promote | Train | Gather
+Request: TypeAlias = (
+    Measure | MeasureAll | Compare | Commit | Consume | Carry | Promote | Train | Gather
+)
 Scores: TypeAlias = tuple[tuple[float, ...], ...]
 """The answer to ``Measure``: one row a candidate."""

@@ -4,7 +4,7 @@ Runs the aggregator's steps: generators that ask for things and are resumed with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from headway.contracts import (
     Gather,
     Json,
     Measure,
+    MeasureAll,
     Promote,
     Removal,
     Request,
@@ -187,6 +188,13 @@ def _with_plain_memory(step: Step) -> Step:
     return memory_copy((yield from step))
 
 
+def _candidates(request: Measure | MeasureAll | Compare) -> Iterator[Artifact]:
+    if isinstance(request, Compare):
+        yield request.reference
+    for part in request.measures if isinstance(request, MeasureAll) else (request,):
+        yield from part.candidates
+
+
 def _settled(request: Any) -> Request:
     """
     A request whose content has been looked at, so that nothing in it can fail later.
@@ -197,13 +205,8 @@ def _settled(request: Any) -> Request:
             artifacts.
         ValueError: a candidate, a payload or the memory holds NaN or an infinity.
     """
-    if isinstance(request, Measure):
-        digests = [candidate.digest for candidate in request.candidates]
-        assert all(digests)
-        return request
-    if isinstance(request, Compare):
-        digests = [candidate.digest for candidate in (request.reference, *request.candidates)]
-        assert all(digests)
+    if isinstance(request, Measure | MeasureAll | Compare):
+        assert all(candidate.digest for candidate in _candidates(request))
         return request
     if isinstance(request, Commit):
         assert request.candidate.digest

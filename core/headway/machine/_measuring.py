@@ -9,13 +9,13 @@ task, draw), whatever the order of arrival.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, fsum, log
 from typing import TypeAlias
 
 import attrs
 
-from headway.contracts import Artifact, Comparison, Scores
+from headway.contracts import Artifact, Comparison, Measure, Scores
 from headway.errors import InvariantError
 from headway.machine._ranking import Ranking
 
@@ -72,12 +72,12 @@ class Wanted:
     What a requester asked for.
 
     Args:
+        measures: The measurements.
+        missing: How many scores of them are not known yet.
         ranking: What has been found out, when the question is who beats the first candidate.
     """
 
-    candidates: tuple[Artifact, ...]
-    tasks: tuple[str, ...]
-    draws: range
+    measures: tuple[Measure, ...]
     missing: int = 0
     ranking: Ranking | None = None
 
@@ -88,9 +88,10 @@ class Wanted:
         self.missing -= 1
         if self.ranking is None:
             return self.missing == 0
-        for row, artifact in enumerate(self.candidates):
+        (measure,) = self.measures
+        for row, artifact in enumerate(measure.candidates):
             if artifact.digest == key[0]:
-                for _ in range(self.tasks.count(key[1])):
+                for _ in range(measure.tasks.count(key[1])):
                     self.ranking.arrived(row, score)
         return self.ranking.answer is not None
 
@@ -119,53 +120,38 @@ class Measuring:
         factory=lambda: deque[tuple[str, str, bool]](maxlen=_RECENT), init=False
     )
 
-    def want(
-        self,
-        requester: Requester,
-        candidates: Iterable[Artifact],
-        tasks: Iterable[str],
-        draws: range,
-        *,
-        background: bool = False,
-    ) -> bool:
+    def want(self, requester: Requester, *measures: Measure, background: bool = False) -> bool:
         """
         Ask for scores; True when all of them are known already.
         """
-        wanted = Wanted(tuple(candidates), tuple(tasks), draws)
+        wanted = self._wanted[requester] = Wanted(measures)
         queue = self._background if background else self._queue
-        for artifact in wanted.candidates:
-            known = self._memo.get(artifact.digest, {})
-            for draw in draws:  # whole cycles first, so that those that are cut short say most
-                for task in wanted.tasks:
+        for measure in measures:
+            for artifact in measure.candidates:
+                known = self._memo.get(artifact.digest, {})
+                for task, draw in _cycles(measure):
                     if (task, draw) not in known:
-                        self._want_one(
-                            requester, wanted, artifact, (artifact.digest, task, draw), queue
-                        )
-        self._wanted[requester] = wanted
+                        key = (artifact.digest, task, draw)
+                        self._want_one(requester, wanted, artifact, key, queue)
         return wanted.missing == 0
 
     def compare(
-        self,
-        requester: Requester,
-        candidates: Iterable[Artifact],
-        tasks: Iterable[str],
-        reward_range: tuple[float, float],
+        self, requester: Requester, measure: Measure, reward_range: tuple[float, float]
     ) -> bool:
         """
         Ask who beats the first candidate, by one draw a task; True when that is known already.
         """
-        wanted = Wanted(tuple(candidates), tuple(tasks), range(1))
-        self._wanted[requester] = wanted
-        ranking = wanted.ranking = Ranking(*reward_range)
-        rows = [self._memo.get(artifact.digest, {}) for artifact in wanted.candidates]
-        draws = [(task, 0) for task in wanted.tasks]
+        ranking = Ranking(*reward_range)
+        wanted = self._wanted[requester] = Wanted((measure,), ranking=ranking)
+        rows = [self._memo.get(artifact.digest, {}) for artifact in measure.candidates]
+        draws = [*_cycles(measure)]
         for row in rows:
             ranking.add(len(draws), [row[draw] for draw in draws if draw in row])
         if ranking.answer is not None:
             return True
         # Where the reference is low there is most to gain, so those tasks settle most.
         draws.sort(key=lambda draw: rows[0].get(draw, reward_range[1]))
-        for artifact, row in [*zip(wanted.candidates, rows, strict=True)][::-1]:
+        for artifact, row in [*zip(measure.candidates, rows, strict=True)][::-1]:
             for draw in draws:
                 if draw not in row:
                     key = (artifact.digest, *draw)
@@ -204,32 +190,33 @@ class Measuring:
             return None
         answer = wanted.ranking.answer
         assert answer is not None
-        kept = wanted.candidates[0 if answer.best is None else answer.best + 1]
+        (measure,) = wanted.measures
+        kept = measure.candidates[0 if answer.best is None else answer.best + 1]
         return answer, self.drop(requester, kept.digest)
 
-    def take(self, requester: Requester) -> Scores:
+    def take(self, requester: Requester) -> tuple[Scores, ...]:
         """
-        The scores that a requester asked for, once none is missing.
+        The scores of each measurement that a requester asked for, once none is missing.
         """
-        wanted = self._wanted.pop(requester)
+        return tuple(map(self._rows, self._wanted.pop(requester).measures))
+
+    def _rows(self, measure: Measure) -> Scores:
+        draws = _draws(measure)
         return tuple(
-            tuple(
-                self._memo[artifact.digest][task, draw]
-                for task in wanted.tasks
-                for draw in wanted.draws
-            )
-            for artifact in wanted.candidates
+            tuple(self._memo[artifact.digest][task, n] for task in measure.tasks for n in draws)
+            for artifact in measure.candidates
         )
 
     def known(self, requester: Requester) -> list[list[float]]:
         """
-        What is known of what a requester asked for: a row a task, of the first candidate.
+        What is known of what a requester asked for: a row a task, of the only candidate.
         """
-        wanted = self._wanted[requester]
-        scores = self._memo.get(wanted.candidates[0].digest, {})
+        (measure,) = self._wanted[requester].measures
+        (candidate,) = measure.candidates
+        scores = self._memo.get(candidate.digest, {})
         return [
-            [scores[task, draw] for draw in wanted.draws if (task, draw) in scores]
-            for task in wanted.tasks
+            [scores[task, draw] for draw in _draws(measure) if (task, draw) in scores]
+            for task in measure.tasks
         ]
 
     def go_without(self, requester: Requester) -> bool:
@@ -302,7 +289,7 @@ class Measuring:
     def _forget_oldest(self) -> None:
         if len(self._memo) < _KEPT and self._known < _KEPT_SCORES:
             return
-        needed = {c.digest for w in self._wanted.values() for c in w.candidates}
+        needed = {c.digest for w in self._wanted.values() for m in w.measures for c in m.candidates}
         for digest in list(self._memo):
             if digest not in needed:
                 self._known -= len(self._memo.pop(digest))
@@ -513,6 +500,17 @@ class Measuring:
         )
         if not right:
             raise InvariantError("what is wanted, queued and measured does not add up")
+
+
+def _draws(measure: Measure) -> range:
+    return range(measure.first, measure.first + measure.draws)
+
+
+def _cycles(measure: Measure) -> Iterator[tuple[str, int]]:
+    """
+    Each draw of each task, whole cycles first, so that those that are cut short say most.
+    """
+    return ((task, draw) for draw in _draws(measure) for task in measure.tasks)
 
 
 def _bearable(others: Sequence[bool]) -> int:

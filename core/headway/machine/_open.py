@@ -26,6 +26,7 @@ class OpenStep:
         n: How many requests it has made.
         awaiting: Whom the machine waits for: the plug-in, a measurement, a training, the ledger,
             another step's commit, or further cards.
+        several: Whether its last measurements were several at once.
         asked: Whether it has asked for anything.
         trained: Whether a training has worked for it.
         trainings: How many trainings have begun for it.
@@ -41,6 +42,7 @@ class OpenStep:
     number: int
     n: int = 0
     awaiting: Awaiting = "plugin"
+    several: bool = False
     asked: bool = False
     trained: bool = False
     trainings: int = 0

@@ -25,6 +25,7 @@ from headway.contracts import (
     HeadMoved,
     Json,
     Measure,
+    MeasureAll,
     Promote,
     Request,
     Snapshot,
@@ -141,6 +142,13 @@ class Requests:
         last = request.first + request.draws
         return None if last <= FINAL_DRAW else f"Measure asks for draw {last}, above {FINAL_DRAW}"
 
+    def _problem_of_measures(self, sweep: OpenSweep, request: MeasureAll) -> str | None:
+        problems = [self._problem_of_measure(sweep, measure) for measure in request.measures]
+        found = [problem for problem in problems if problem is not None]
+        if not problems:
+            return "MeasureAll holds no Measure"
+        return found[0] if found else None
+
     def _promote(self, sweep: OpenSweep, request: Promote) -> None:
         state = self.state
         call = PromoteCall(state.next_call(), request.version)
@@ -148,22 +156,22 @@ class Requests:
         state.out.append(Run(call))
         self.sweeps.answer(sweep.step, None)
 
-    def _measure(self, sweep: OpenSweep, request: Measure) -> None:
+    def _measure(self, sweep: OpenSweep, request: Measure | MeasureAll) -> None:
         step = sweep.step
         step.awaiting = "measure"
         requester = ("step", step.number)
-        draws = range(request.first, request.first + request.draws)
-        if self.state.measuring.want(requester, request.candidates, request.tasks, draws):
+        step.several = isinstance(request, MeasureAll)
+        measures = request.measures if isinstance(request, MeasureAll) else (request,)
+        if self.state.measuring.want(requester, *measures):
             self._goes_on(requester)
 
     def _compare(self, sweep: OpenSweep, request: Compare) -> None:
         step = sweep.step
         step.awaiting = "measure"
         requester = ("step", step.number)
-        candidates = (request.reference, *request.candidates)
+        measure = Measure((request.reference, *request.candidates), request.tasks)
         state = self.state
-        reward_range = state.config.reward_range
-        if state.measuring.compare(requester, candidates, request.tasks, reward_range):
+        if state.measuring.compare(requester, measure, state.config.reward_range):
             self._goes_on(requester)
 
     def _goes_on(self, requester: Requester) -> None:
@@ -374,6 +382,7 @@ class Requests:
 
 _DO: dict[type, Callable[[Requests, OpenSweep, Any], None]] = {
     Measure: Requests._measure,
+    MeasureAll: Requests._measure,
     Compare: Requests._compare,
     Train: Requests._train,
     Commit: Requests._commit,
@@ -386,6 +395,7 @@ _DO: dict[type, Callable[[Requests, OpenSweep, Any], None]] = {
 
 _PROBLEMS: dict[type, Callable[[Requests, OpenSweep, Any], str | None]] = {
     Measure: Requests._problem_of_measure,
+    MeasureAll: Requests._problem_of_measures,
     Compare: Requests._problem_of_measure,
     Train: Requests._problem_of_cards,
     Commit: Requests._problem_of_cards,

@@ -13,7 +13,7 @@ from typing import Literal
 
 import attrs
 
-from headway.contracts import Fault, Snapshot
+from headway.contracts import Fault, Measure, Snapshot
 from headway.machine._intervals import Interval, interval
 from headway.machine._measuring import FINAL_DRAW, Item, Requester
 from headway.machine._state import State
@@ -121,9 +121,8 @@ class Scoring:
             self._final_reserve = self.final_calls
         else:
             self.short = True
-        state.measuring.want(
-            BASELINE, (state.head.artifact,), state.config.held_out, range(draws), background=True
-        )
+        measure = Measure((state.head,), state.config.held_out, draws)
+        state.measuring.want(BASELINE, measure, background=True)
 
     def pays(self, item: Item) -> bool:
         """
@@ -177,8 +176,8 @@ class Scoring:
             self._known = version
         elif self._followed != version and not state.measuring.waits(("head", self._followed)):
             self._followed = version
-            wanted = (state.head.artifact,), state.config.held_out, range(1)
-            state.measuring.want(("head", version), *wanted, background=True)
+            measure = Measure((state.head,), state.config.held_out)
+            state.measuring.want(("head", version), measure, background=True)
 
     def _hopeless(self, target: float) -> bool:
         """
@@ -225,7 +224,7 @@ class Scoring:
             self._settle(requester)
             self._close()
             return
-        scores = self.state.measuring.take(requester)[0]
+        ((scores,),) = self.state.measuring.take(requester)
         if requester == BASELINE:
             self.state.agreed()
             self.baseline = self._score(scores, len(self.state.config.held_out))
@@ -336,9 +335,12 @@ class Scoring:
             self.forgo()
             return
         wanted = {FINAL: state.config.held_out, TEST: state.config.test}
-        head = (state.head.artifact,)
-        asked = [r for r, tasks in wanted.items() if tasks]
-        ready = [r for r in asked if state.measuring.want(r, head, wanted[r], draws)]
+        asked = {
+            requester: Measure((state.head,), tasks, len(draws), draws.start)
+            for requester, tasks in wanted.items()
+            if tasks
+        }
+        ready = [r for r, measure in asked.items() if state.measuring.want(r, measure)]
         for requester in ready:
             self._settle(requester)
         if ready:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import attrs
 
-from headway.contracts import Card, Fault, SweepDone, SweepOutcome
+from headway.contracts import Card, Fault, Measure, SweepDone, SweepOutcome
 from headway.gate import GateView
 from headway.machine._calls import RebaseCall, Rebased, TrainCall
 from headway.machine._instructions import Abort, Cancel, Notify, Resume, StepStart
@@ -281,7 +281,7 @@ class Sweeps:
             return
         requester = ("verify", number)
         candidates = (self.state.head.artifact, value.artifact)
-        if self.state.measuring.want(requester, candidates, (card.task,), range(1)):
+        if self.state.measuring.want(requester, Measure(candidates, (card.task,))):
             self.measured(requester)
 
     def _verified(self, sweep: OpenSweep, card: Card, *, kept: bool) -> None:
@@ -315,10 +315,10 @@ class Sweeps:
             return
         scores = self.state.measuring.take(requester)
         if requester[0] == "verify":
-            before, after = scores[0][0], scores[1][0]
+            ((before,), (after,)) = scores[0]
             self._verified(sweep, sweep.verifying[requester[1]], kept=after >= before)
         else:
-            self.answer(sweep.step, scores)
+            self.answer(sweep.step, scores if sweep.step.several else scores[0])
 
     def unmeasured(self, requester: Requester) -> None:
         """

@@ -27,6 +27,7 @@ from headway.contracts import (
     Json,
     Ledger,
     Measure,
+    MeasureAll,
     Notice,
     Proposal,
     RunFinished,
@@ -357,6 +358,9 @@ class Auditor:
         self._goes_on(self.steps[instruction.step], request)
         if isinstance(request, Measure):
             self._truths.check_scores(request, instruction.value)
+        elif isinstance(request, MeasureAll):
+            for measure, scores in zip(request.measures, instruction.value, strict=True):
+                self._truths.check_scores(measure, scores)
         elif isinstance(request, Compare):
             self._truths.check_comparison(request, instruction.value)
         elif isinstance(request, Commit):

@@ -18,6 +18,7 @@ from headway.contracts import (
     Consume,
     Json,
     Measure,
+    MeasureAll,
     Promote,
     Snapshot,
     Step,
@@ -76,9 +77,16 @@ class Erratic:
         if consumed:
             yield Consume(consumed, "vetoed")
         child = context.apply(card.diff, onto=card.parent)
-        if toss() < 0.5:
+        way = toss()
+        if way < 0.4:
             found = yield Compare(context.head, (child,), context.held_out)
             good = found.best is not None
+        elif way < 0.7:
+            one, others = context.held_out[:1], context.held_out[1:] or context.held_out
+            pair = (context.head, child)
+            found = yield MeasureAll([Measure(pair, one), Measure(pair[::-1], others, 2)])
+            (before, after), (after_others, before_others) = found
+            good = sum(after + after_others) >= sum(before + before_others)
         else:
             draws = 1 if context.deterministic else 2
             before, after = yield Measure((context.head, child), context.held_out, draws)

@@ -10,7 +10,16 @@ from math import fsum, isqrt
 import attrs
 
 from headway._checks import check_count
-from headway.contracts import Card, Measure, Request, Resolved, Scores, StepContext, touch_common
+from headway.contracts import (
+    Card,
+    Measure,
+    MeasureAll,
+    Request,
+    Resolved,
+    Scores,
+    StepContext,
+    touch_common,
+)
 
 
 class BetterDelta:
@@ -42,7 +51,7 @@ class SharedTasks:
     or that was not tried.  Of the rest the few with the largest deltas are compared, so few that
     it takes no more scores than one candidate's on the held-out tasks, or four where these are
     fewer.  Rivals that were tried on one and the same task have been compared there.  On a tie the
-    larger delta, then the older card stays.
+    larger delta, then the older card stays.  All that contradict each other are measured at once.
 
     Args:
         rivals: How many of the cards that contradict each other are measured at most.
@@ -58,22 +67,27 @@ class SharedTasks:
 
     def resolve(
         self, cards: Sequence[Card], context: StepContext
-    ) -> Generator[Request, Scores, Resolved]:
+    ) -> Generator[Request, tuple[Scores, ...], Resolved]:
         """
         The cards that can be merged together, and those that contradict a better one.
         """
         if len(cards) == 1:
             return (cards[0],), ()
         most = min(self.rivals, max(2, isqrt(len(context.held_out))))
-        means: dict[int, float] = {}
-        for circle in _circles([card for card in cards if _may_win(card)]):
-            finalists = sorted(circle, key=_by_delta)[:most]
-            tasks = tuple(sorted({card.task for card in finalists}))
-            if len(tasks) == 1 and all(card.delta is not None for card in finalists):
-                continue
-            rows = yield Measure([context.apply(c.diff, onto=c.parent) for c in finalists], tasks)
-            means |= {c.number: fsum(row) for c, row in zip(finalists, rows, strict=True)}
-        return _kept(cards, means)
+        circles = _circles([card for card in cards if _may_win(card)])
+        finals = [sorted(circle, key=_by_delta)[:most] for circle in circles]
+        open_finals = [finalists for finalists in finals if not _compared(finalists)]
+        if not open_finals:
+            return _kept(cards, {})
+        found = yield MeasureAll(_measure(finalists, context) for finalists in open_finals)
+        return _kept(
+            cards,
+            {
+                card.number: fsum(row)
+                for finalists, rows in zip(open_finals, found, strict=True)
+                for card, row in zip(finalists, rows, strict=True)
+            },
+        )
 
 
 def _may_win(card: Card) -> bool:
@@ -82,6 +96,21 @@ def _may_win(card: Card) -> bool:
 
 def _by_delta(card: Card) -> tuple[float, int]:
     return -(card.delta or 0.0), card.number
+
+
+def _compared(rivals: Sequence[Card]) -> bool:
+    """
+    Whether their own trials have compared them.
+    """
+    return len(_tasks(rivals)) == 1 and all(card.delta is not None for card in rivals)
+
+
+def _measure(rivals: Sequence[Card], context: StepContext) -> Measure:
+    return Measure([context.apply(c.diff, onto=c.parent) for c in rivals], _tasks(rivals))
+
+
+def _tasks(rivals: Sequence[Card]) -> list[str]:
+    return sorted({card.task for card in rivals})
 
 
 def _rank(card: Card, means: Mapping[int, float]) -> tuple[bool, float, bool, float, int]:

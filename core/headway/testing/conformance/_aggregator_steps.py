@@ -23,6 +23,7 @@ from headway.contracts import (
     Gather,
     Json,
     Measure,
+    MeasureAll,
     Promote,
     Selector,
     Snapshot,
@@ -58,8 +59,8 @@ MANY = 10_000
 """Requests that no step needs."""
 
 _NO_REQUEST = (
-    "yield one of Measure, Compare, Train, Commit, Consume, Carry, Promote and Gather of"
-    " headway.contracts"
+    "yield one of Measure, MeasureAll, Compare, Train, Commit, Consume, Carry, Promote and Gather"
+    " of headway.contracts"
 )
 _NOT_HELD = (
     "commit, consume or carry each card of the sweep at most once, and none that this step was not"
@@ -376,6 +377,8 @@ class Desk:
                 tuple(self.score(one, task, draw) for task in request.tasks for draw in draws)
                 for one in request.candidates
             )
+        if isinstance(request, MeasureAll):
+            return tuple(map(self.answer, request.measures))
         if isinstance(request, Compare):
             rows = [
                 [self.score(one, task, 0) for task in request.tasks]
@@ -544,6 +547,8 @@ def spelled(request: object) -> str:
     if isinstance(request, Measure):
         states = [one.digest for one in request.candidates]
         return f"Measure {states} {request.tasks} {request.draws} {request.first}"
+    if isinstance(request, MeasureAll):
+        return f"MeasureAll {[*map(spelled, request.measures)]}"
     if isinstance(request, Compare):
         states = [one.digest for one in (request.reference, *request.candidates)]
         return f"Compare {states} {request.tasks}"

@@ -14,13 +14,21 @@ What every conflict rule must do, as tests that its author runs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
-from headway.contracts import Card, Compare, Comparison, Conflict, Measure, touch_common
+from headway.contracts import (
+    Card,
+    Compare,
+    Comparison,
+    Conflict,
+    Measure,
+    MeasureAll,
+    touch_common,
+)
 from headway.errors import shown
 from headway.testing.conformance._asking import asked, listed
 from headway.testing.conformance._cards import (
@@ -139,7 +147,7 @@ class ConflictContract(Contract):
         The card that stays is tested there: on scores that it was chosen for it would look too good.
         """
         for hand in hands():
-            for request in _requests(make(), hand):
+            for request in _measured(make(), hand):
                 used = sorted(set(request.tasks) & set(HELD_OUT))
                 insist(
                     not used,
@@ -161,7 +169,10 @@ class ConflictContract(Contract):
         check_equal_runs("conflict", make)
 
 
-def _steps(rule: Any, hand: Sequence[Card]) -> Generator[Measure | Compare, None, Any]:
+_Measuring: TypeAlias = Measure | MeasureAll | Compare
+
+
+def _steps(rule: Any, hand: Sequence[Card]) -> Generator[_Measuring, None, Any]:
     """
     What a rule asks for, each answered, and what it gives in the end.
     """
@@ -176,9 +187,9 @@ def _steps(rule: Any, hand: Sequence[Card]) -> Generator[Measure | Compare, None
         except StopIteration as stop:
             return stop.value
         insist(
-            isinstance(request, Measure | Compare),
+            isinstance(request, _Measuring),
             f"resolve yielded {shown(request)}",
-            do="yield Measure or Compare, and return the cards that stay and those that go",
+            do="yield Measure, MeasureAll or Compare, and return the cards that stay and those that go",
         )
         yield request
         answer = _answered(request)
@@ -186,7 +197,10 @@ def _steps(rule: Any, hand: Sequence[Card]) -> Generator[Measure | Compare, None
     raise AssertionError(f"{wrong}\n-> end after a few: each costs what rollouts cost")
 
 
-def _answered(request: Measure | Compare) -> Any:
+def _answered(request: _Measuring) -> Any:
+    if isinstance(request, MeasureAll):
+        return tuple(map(_answered, request.measures))
+
     def mean(candidate: Any) -> float:
         return sum(score(candidate, task) for task in request.tasks) / max(1, len(request.tasks))
 
@@ -201,8 +215,15 @@ def _answered(request: Measure | Compare) -> Any:
     return Comparison(best=best, better=better)
 
 
-def _requests(rule: Any, hand: Sequence[Card]) -> list[Measure | Compare]:
-    return list(_steps(rule, hand))
+def _measured(rule: Any, hand: Sequence[Card]) -> Iterator[Measure | Compare]:
+    """
+    All that a rule measures.
+    """
+    for request in _steps(rule, hand):
+        if isinstance(request, MeasureAll):
+            yield from request.measures
+        else:
+            yield request
 
 
 def _resolved(rule: Any, hand: Sequence[Card]) -> tuple[tuple[Card, ...], tuple[Card, ...]]:
