@@ -238,16 +238,22 @@ def slot_is_counted_twice(patch):
 
 def answer_to_another_request(patch):
     """A step's scores come in the order of arrival."""
-    plain = Measuring.take
+    plain = Measuring._rows
 
-    def take(self, requester):
-        return tuple(tuple(sorted(row)) for row in plain(self, requester))
+    def rows(self, measure):
+        return tuple(tuple(sorted(row)) for row in plain(self, measure))
 
-    patch.setattr(Measuring, "take", take)
+    patch.setattr(Measuring, "_rows", rows)
 
 
 def scores_of_another_candidate(patch):
     """The rows of two candidates are exchanged."""
+    plain = Measuring._rows
+    patch.setattr(Measuring, "_rows", lambda self, measure: plain(self, measure)[::-1])
+
+
+def scores_of_another_measurement(patch):
+    """Of several measurements made at once the answers are exchanged."""
     plain = Measuring.take
     patch.setattr(Measuring, "take", lambda self, requester: plain(self, requester)[::-1])
 
@@ -496,6 +502,7 @@ BUGS: tuple[Plant, ...] = (
     slot_is_counted_twice,
     answer_to_another_request,
     scores_of_another_candidate,
+    scores_of_another_measurement,
     race_is_ignored,
     publishes_before_acknowledgement,
     loser_keeps_its_head,

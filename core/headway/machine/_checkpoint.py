@@ -125,6 +125,7 @@ VALUES: tuple[type, ...] = (
     contracts.Artifact,
     contracts.Card,
     contracts.Fault,
+    contracts.Measure,
     contracts.Member,
     contracts.Outcome,
     contracts.Proposal,

@@ -359,8 +359,7 @@ class Auditor:
         if isinstance(request, Measure):
             self._truths.check_scores(request, instruction.value)
         elif isinstance(request, MeasureAll):
-            for measure, scores in zip(request.measures, instruction.value, strict=True):
-                self._truths.check_scores(measure, scores)
+            self._truths.check_all(request, instruction.value)
         elif isinstance(request, Compare):
             self._truths.check_comparison(request, instruction.value)
         elif isinstance(request, Commit):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import attrs
 
-from headway.contracts import Artifact, Compare, Comparison, Json, Measure, Scores
+from headway.contracts import Artifact, Compare, Comparison, Json, Measure, MeasureAll, Scores
 from headway.drivers import Workbench
 from headway.machine import Done, MeasureCall
 from headway.testing._comparing import compared
@@ -16,7 +16,7 @@ from headway.testing._must import must
 @attrs.define(eq=False)
 class Truths:
     """
-    Holds answers to ``Measure`` and ``Compare`` against what the domain says.
+    Holds answers to measurements and comparisons against what the domain says.
 
     Args:
         bench: What the run's calls are performed with.
@@ -36,6 +36,14 @@ class Truths:
         for artifact, row in zip(request.candidates, scores, strict=True):
             expected = tuple(self._true(artifact, t, d) for t in request.tasks for d in draws)
             must(row == expected, f"{artifact.value} is told {row}, not {expected}")
+
+    def check_all(self, request: MeasureAll, found: tuple[Scores, ...]) -> None:
+        """
+        Each measurement has its own answer.
+        """
+        must(len(found) == len(request.measures), "the answer to a measurement is missing")
+        for measure, scores in zip(request.measures, found, strict=True):
+            self.check_scores(measure, scores)
 
     def check_comparison(self, request: Compare, found: Comparison) -> None:
         """
