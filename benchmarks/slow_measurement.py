@@ -147,7 +147,7 @@ def arguments():
     parser.add_argument("--workers", type=int, nargs="+", default=[8, 32])
     parser.add_argument("--shares", type=float, nargs="+", default=SHARES, metavar="P")
     parser.add_argument("--seconds", type=float, nargs="+", default=[0.5, 1.0, 2.0], metavar="T")
-    parser.add_argument("--lengths", type=int, default=40, help="a run takes so many times T")
+    parser.add_argument("--lengths", type=int, default=20, help="a run takes so many times T")
     add_common(parser, repeat=9)
     asked = parser.parse_args()
     if asked.lengths <= WARM:
