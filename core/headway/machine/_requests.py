@@ -143,11 +143,10 @@ class Requests:
         return None if last <= FINAL_DRAW else f"Measure asks for draw {last}, above {FINAL_DRAW}"
 
     def _problem_of_measures(self, sweep: OpenSweep, request: MeasureAll) -> str | None:
-        problems = [self._problem_of_measure(sweep, measure) for measure in request.measures]
-        found = [problem for problem in problems if problem is not None]
-        if not problems:
+        if not request.measures:
             return "MeasureAll holds no Measure"
-        return found[0] if found else None
+        problems = (self._problem_of_measure(sweep, measure) for measure in request.measures)
+        return next((problem for problem in problems if problem is not None), None)
 
     def _promote(self, sweep: OpenSweep, request: Promote) -> None:
         state = self.state

@@ -75,19 +75,14 @@ class SharedTasks:
             return (cards[0],), ()
         most = min(self.rivals, max(2, isqrt(len(context.held_out))))
         circles = _circles([card for card in cards if _may_win(card)])
-        finals = [sorted(circle, key=_by_delta)[:most] for circle in circles]
-        open_finals = [finalists for finalists in finals if not _compared(finalists)]
-        if not open_finals:
-            return _kept(cards, {})
-        found = yield MeasureAll(_measure(finalists, context) for finalists in open_finals)
-        return _kept(
-            cards,
-            {
-                card.number: fsum(row)
-                for finalists, rows in zip(open_finals, found, strict=True)
-                for card, row in zip(finalists, rows, strict=True)
-            },
-        )
+        rivals = [sorted(circle, key=_by_delta)[:most] for circle in circles]
+        unsettled = [group for group in rivals if not _compared(group)]
+        means: dict[int, float] = {}
+        if unsettled:
+            found = yield MeasureAll(_measure(group, context) for group in unsettled)
+            for group, rows in zip(unsettled, found, strict=True):
+                means |= {card.number: fsum(row) for card, row in zip(group, rows, strict=True)}
+        return _kept(cards, means)
 
 
 def _may_win(card: Card) -> bool:
