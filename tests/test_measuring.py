@@ -117,6 +117,22 @@ def test_a_failure_in_an_outage_is_nobodys(known):
     assert MOST_TRIES == played.tries(outage=True)
 
 
+@pytest.mark.parametrize(("failing", "expected"), [(False, "tttu"), (True, "tuvt")])
+def test_while_the_backend_is_taken_for_down_another_score_tries_it(failing, expected):
+    """
+    Else what failed is tried again first, until it is given up.
+    """
+    played = Played()
+    played.scored("new", *"abcd")
+    played.want("new", *"tuv")
+    tried = [played.begin().key[1]]
+    for _ in range(3):
+        played.measuring.failed(played.calls, failing=failing)
+        tried.append(played.begin().key[1])
+
+    assert [*expected] == tried
+
+
 def test_a_mean_is_that_of_all_draws_known_by_now():
     """
     A mean that was told is told again until a score comes in, and is of the tasks that are asked about.

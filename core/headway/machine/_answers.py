@@ -200,8 +200,13 @@ class Answers:
             sweeps.rebase_failed(call.id)
             return
         self.scoring.ended(call.id, scored=False)
-        outage = self.state.backoff.outage
-        given_up = measuring.failed(call.id, late=completion == "timeout", outage=outage)
+        backoff = self.state.backoff
+        given_up = measuring.failed(
+            call.id,
+            late=completion == "timeout",
+            failing=backoff.failing,
+            outage=backoff.outage,
+        )
         if given_up is not None:
             self._unmeasured(given_up, fault)
 

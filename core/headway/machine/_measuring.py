@@ -317,14 +317,17 @@ class Measuring:
         item = self._by_call[call]
         return bool(item.waiters) and not item.cancelled
 
-    def failed(self, call: int, *, late: bool = False, outage: bool = False) -> Item | None:
+    def failed(
+        self, call: int, *, late: bool = False, failing: bool = False, outage: bool = False
+    ) -> Item | None:
         """
         Note a failure: the item is queued again, or returned when it is to be given up.
 
         Args:
             call: The call that failed.
             late: It was given up at its deadline and may still bring a score.
-            outage: The backend is down for rollouts too, so the failure says nothing about what is
+            failing: The backend is taken for down, and one call alone tries it.
+            outage: It is down for rollouts too, so the failure says nothing about what is
                 measured.
         """
         item = self._by_call.pop(call)
@@ -343,7 +346,10 @@ class Measuring:
             return None
         if item.tries >= MOST_TRIES or self._hopeless(item):
             return item
-        self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
+        if failing:
+            self._queue.append(item.key)  # another one may show that the backend is not down
+        else:
+            self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
         return None
 
     def let_go(self, item: Item) -> None:
