@@ -117,13 +117,18 @@ def test_a_failure_in_an_outage_is_nobodys(known):
     assert MOST_TRIES == played.tries(outage=True)
 
 
-@pytest.mark.parametrize(("failing", "expected"), [(False, "tttu"), (True, "tuvt")])
-def test_while_the_backend_is_taken_for_down_another_score_tries_it(failing, expected):
+@pytest.mark.parametrize(
+    ("failing", "known", "expected"),
+    [(False, "abcd", "tttu"), (True, "abcd", "tuvt"), (True, "", "tttu")],
+)
+def test_while_the_backend_is_taken_for_down_another_score_tries_it(failing, known, expected):
     """
-    Else what failed is tried again first, until it is given up.
+    Else what failed is tried again first, until it is given up: so is a candidate that has no score
+    yet, since it may fail whatever the task is.
     """
     played = Played()
-    played.scored("new", *"abcd")
+    played.scored("head", *"abcd")
+    played.scored("new", *known)
     played.want("new", *"tuv")
     tried = [played.begin().key[1]]
     for _ in range(3):

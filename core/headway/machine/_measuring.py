@@ -346,8 +346,8 @@ class Measuring:
             return None
         if item.tries >= MOST_TRIES or self._hopeless(item):
             return item
-        if failing:
-            self._queue.append(item.key)  # another one may show that the backend is not down
+        if failing and item.key[0] in self._memo:
+            self._queue.append(item.key)  # another one may show that only this task is broken
         else:
             self._queue.appendleft(item.key)  # whoever waits is told soon, one way or the other
         return None
