@@ -3,6 +3,7 @@ What plug-ins and domains do wrong is contained, under every driver, and stands 
 """
 
 import asyncio
+import subprocess
 import sys
 import threading
 import time
@@ -198,6 +199,26 @@ def test_slots_are_kept_when_scores_are_not_wanted_any_more(driver):
     go(Counting(n_keys=20), driver, n_workers=1, slots=3)
 
     assert most[0] <= 3
+
+
+def test_requests_are_looked_at_without_assertions_too():
+    """NaN in a candidate is the aggregator's fault under ``python -O`` as well."""
+    program = """
+from headway.contracts import Artifact, Commit, Compare, Measure, MeasureAll
+from headway.drivers._steps import _settled
+
+bad, good = Artifact({"w": float("nan")}), Artifact({"w": 1.0})
+measure = Measure((good, bad), ("x",))
+for request in (measure, MeasureAll([measure]), Compare(good, (bad,), ("x",)), Commit(bad, ())):
+    try:
+        _settled(request)
+    except ValueError:
+        print(type(request).__name__)
+"""
+    command = [sys.executable, "-O", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert ["Measure", "MeasureAll", "Compare", "Commit"] == done.stdout.split()
 
 
 def test_a_domain_by_name():

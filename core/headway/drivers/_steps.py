@@ -206,10 +206,12 @@ def _settled(request: Any) -> Request:
         ValueError: a candidate, a payload or the memory holds NaN or an infinity.
     """
     if isinstance(request, Measure | MeasureAll | Compare):
-        assert all(candidate.digest for candidate in _candidates(request))
+        digests = [candidate.digest for candidate in _candidates(request)]
+        assert all(digests)
         return request
     if isinstance(request, Commit):
-        assert request.candidate.digest
+        digest = request.candidate.digest
+        assert digest
         kept = request.memory is KEEP
         return request if kept else attrs.evolve(request, memory=memory_copy(request.memory))
     if isinstance(request, Train):
